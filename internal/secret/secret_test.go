@@ -1,0 +1,131 @@
+package secret
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestNewGivesZeroedLockedUndumpedMemory(t *testing.T) {
+	for _, size := range []int{0, 1, 64, 4096, 4097, 256000} {
+		b := New(size)
+		if len(b.Bytes()) != size || b.Len() != size {
+			t.Fatalf("New(%d): %d bytes, Len %d", size, len(b.Bytes()), b.Len())
+		}
+		if !bytes.Equal(b.Bytes(), make([]byte, size)) {
+			t.Errorf("New(%d) is not zero", size)
+		}
+		flags := vmFlags(t, uintptr(unsafe.Pointer(unsafe.SliceData(b.pages))))
+		want := []string{"dd"} // not dumped
+		if LockError() == nil {
+			want = append(want, "lo") // locked
+		}
+		for _, f := range want {
+			if !strings.Contains(flags+" ", " "+f+" ") {
+				t.Errorf("New(%d): flags of the mapping are %q, want %q among them", size, flags, f)
+			}
+		}
+		b.Close()
+	}
+}
+
+// vmFlags returns the kernel's flags of the mapping that holds addr.
+func vmFlags(t *testing.T, addr uintptr) string {
+	f, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	inside := false
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var from, to uintptr
+		if n, _ := fmt.Sscanf(s.Text(), "%x-%x ", &from, &to); n == 2 {
+			inside = from <= addr && addr < to
+		} else if flags, ok := strings.CutPrefix(s.Text(), "VmFlags:"); ok && inside {
+			return flags
+		}
+	}
+	t.Fatalf("no mapping holds %#x", addr)
+	return ""
+}
+
+func TestTruncateAndCloseWipe(t *testing.T) {
+	b := New(100)
+	for i := range b.Bytes() {
+		b.Bytes()[i] = 0xAA
+	}
+	b.Truncate(60)
+	if got := b.pages[60:100]; !bytes.Equal(got, make([]byte, 40)) {
+		t.Errorf("cut-off bytes are %x", got)
+	}
+	if got, want := b.Bytes(), bytes.Repeat([]byte{0xAA}, 60); !bytes.Equal(got, want) {
+		t.Errorf("kept bytes are %x", got)
+	}
+	b.Close()
+	b.Close()
+	var none *Buffer
+	none.Close()
+	if len(b.Bytes()) != 0 {
+		t.Errorf("closed buffer has %d bytes", len(b.Bytes()))
+	}
+}
+
+func TestWipe(t *testing.T) {
+	b := bytes.Repeat([]byte{1}, 33)
+	Wipe(b)
+	if !bytes.Equal(b, make([]byte, 33)) {
+		t.Errorf("got %x", b)
+	}
+}
+
+func TestValue(t *testing.T) {
+	type keys struct {
+		a [7]uint32
+		b byte
+	}
+	v, free := Value[keys]()
+	if *v != (keys{}) {
+		t.Errorf("not zero: %v", *v)
+	}
+	v.a[6] = 1
+	free()
+	free()
+
+	type pointing struct{ p [1]*int }
+	defer func() {
+		if recover() == nil {
+			t.Error("a type with pointers is taken")
+		}
+	}()
+	Value[pointing]()
+}
+
+func TestHardenProcess(t *testing.T) {
+	const child = "SERPCRYPT_TEST_HARDEN"
+	if os.Getenv(child) == "1" {
+		if err := HardenProcess(); err != nil {
+			t.Fatal(err)
+		}
+		dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+		if err != nil || dumpable != 0 {
+			t.Errorf("dumpable is %d (%v)", dumpable, err)
+		}
+		var core unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_CORE, &core); err != nil || core != (unix.Rlimit{}) {
+			t.Errorf("core limit is %v (%v)", core, err)
+		}
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestHardenProcess$")
+	cmd.Env = append(os.Environ(), child+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

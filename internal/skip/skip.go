@@ -1,0 +1,21 @@
+// Package skip lets a test say why it cannot run here, and lets whoever runs
+// the tests forbid that.
+package skip
+
+import (
+	"os"
+	"testing"
+)
+
+// ForbidEnv is the environment variable that turns every skip into a failure.
+const ForbidEnv = "SERPCRYPT_NO_SKIP"
+
+// Skip ends the test as skipped, or as failed if ForbidEnv is "1". The reason
+// is printed in both cases.
+func Skip(t testing.TB, reason string) {
+	t.Helper()
+	if os.Getenv(ForbidEnv) == "1" {
+		t.Fatalf("cannot run here (%s=1 forbids to skip): %s", ForbidEnv, reason)
+	}
+	t.Skip(reason)
+}
