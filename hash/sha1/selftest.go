@@ -1,0 +1,25 @@
+package sha1
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// SelfTest hashes known messages, in a few microseconds, and returns an error
+// if a digest is wrong.
+func SelfTest() error {
+	for _, known := range []struct{ message, sum string }{
+		// FIPS 180-4 examples of one and of two blocks, and RFC 6234, section
+		// 8.4, test 4 of SHA-1: 640 bytes.
+		{"abc", "a9993e364706816aba3e25717850c26c9cd0d89d"},
+		{"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "84983e441c3bd26ebaae4aa1f95129e5e54670f1"},
+		{strings.Repeat("01234567", 80), "dea356a2cddd90c7a7ecedc5ebb563934f460452"},
+	} {
+		sum := Sum([]byte(known.message))
+		if got := hex.EncodeToString(sum[:]); got != known.sum {
+			return fmt.Errorf("sha1: self-test: digest of %q is %s, want %s", known.message, got, known.sum)
+		}
+	}
+	return nil
+}
