@@ -1,0 +1,142 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// reorder sorts the words of a command line into the one order that cli
+// understands: program, global flags, command, its flags, "--", arguments.
+// A person may write them in any order; after "--" every word is an argument.
+func reorder(app *cli.App, words []string) ([]string, error) {
+	var global, local, arguments []string
+	var command *cli.Command
+	commands, path := app.Commands, []string(nil)
+
+	for i := 1; i < len(words); i++ {
+		word := words[i]
+		switch {
+		case word == "--" && command == nil:
+			return nil, failf(exitUsage, hintHelp(nil), "a command is missing")
+		case word == "--":
+			arguments = append(arguments, words[i+1:]...)
+			i = len(words)
+		case len(word) > 1 && word[0] == '-':
+			name, _, hasValue := strings.Cut(strings.TrimLeft(word, "-"), "=")
+			flag, isGlobal := findFlag(app, command, words[i+1:], name)
+			if flag == nil {
+				return nil, unknownFlag(path, word)
+			}
+			taken := []string{word}
+			if takesValue(flag) && !hasValue {
+				if i+1 == len(words) {
+					return nil, failf(exitUsage, hintHelp(path), "%s needs a value", word)
+				}
+				i++
+				taken = append(taken, words[i])
+			}
+			if isGlobal {
+				global = append(global, taken...)
+			} else {
+				local = append(local, taken...)
+			}
+		default:
+			if next := findCommand(commands, word); next != nil && len(arguments) == 0 {
+				command, commands, path = next, next.Subcommands, append(path, word)
+			} else if command == nil {
+				return nil, failf(exitUsage, hintHelp(nil), "unknown command %q", word)
+			} else {
+				arguments = append(arguments, word)
+			}
+		}
+	}
+
+	ordered := append([]string{words[0]}, global...)
+	ordered = append(ordered, path...)
+	ordered = append(ordered, local...)
+	if len(arguments) > 0 {
+		ordered = append(append(ordered, "--"), arguments...)
+	}
+	return ordered, nil
+}
+
+// findFlag looks a flag up by name. Before the command's word is reached the
+// flag may belong to the command that is still to come in rest.
+func findFlag(app *cli.App, command *cli.Command, rest []string, name string) (flag cli.Flag, isGlobal bool) {
+	if command == nil {
+		for _, word := range rest {
+			if command = findCommand(app.Commands, word); command != nil {
+				break
+			}
+		}
+	}
+	if command != nil {
+		for _, f := range append([]cli.Flag{cli.HelpFlag}, command.Flags...) {
+			if hasName(f.Names(), name) {
+				return f, false
+			}
+		}
+	}
+	for _, f := range append([]cli.Flag{cli.HelpFlag, cli.VersionFlag}, app.Flags...) {
+		if hasName(f.Names(), name) {
+			return f, true
+		}
+	}
+	return nil, false
+}
+
+func findCommand(commands []*cli.Command, word string) *cli.Command {
+	for _, c := range commands {
+		if c.HasName(word) {
+			return c
+		}
+	}
+	return nil
+}
+
+func hasName(names []string, name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+func takesValue(f cli.Flag) bool {
+	d, ok := f.(cli.DocGenerationFlag)
+	return ok && d.TakesValue()
+}
+
+// exactArgs returns the command's arguments, one for each of names, which are
+// only used to say what is missing.
+func exactArgs(c *cli.Context, names ...string) ([]string, error) {
+	args := c.Args().Slice()
+	hint := hintHelp([]string{c.Command.Name})
+	if len(args) > len(names) {
+		return nil, failf(exitUsage, hint, "unexpected argument %q", args[len(names)])
+	}
+	if len(args) < len(names) {
+		return nil, failf(exitUsage, hint, "%s is missing", names[len(args)])
+	}
+	for i, a := range args {
+		if a == "" {
+			return nil, failf(exitUsage, hint, "%s is empty", names[i])
+		}
+	}
+	return args, nil
+}
+
+func unknownFlag(path []string, word string) error {
+	word, _, _ = strings.Cut(word, "=")
+	if len(path) == 0 {
+		return failf(exitUsage, hintHelp(nil), "unknown flag %s", word)
+	}
+	return failf(exitUsage, hintHelp(path), "%s has no flag %s", strings.Join(path, " "), word)
+}
+
+// hintHelp names the help of the command that path leads to.
+func hintHelp(path []string) string {
+	return strings.Join(append(append([]string{"see serpcrypt"}, path...), "--help"), " ")
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// The exit codes, as cryptsetup has them.
+const (
+	exitOK         = 0
+	exitUsage      = 1 // wrong parameters
+	exitPermission = 2 // wrong passphrase, or no permission
+	exitMemory     = 3 // out of memory
+	exitBad        = 4 // wrong or damaged device or file
+	exitBusy       = 5 // exists already, or is in use
+	exitSignal     = 128
+)
+
+// failure is an error that knows its exit code or what to do about it.
+type failure struct {
+	code int    // 0: what the wrapped error asks for
+	hint string // "": none, or that of the wrapped error
+	err  error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// usagef returns an error about the command line (exit code 1).
+func usagef(format string, a ...any) error { return failf(exitUsage, "", format, a...) }
+
+// failf returns an error with an exit code and a hint, which may be empty.
+func failf(code int, hint, format string, a ...any) error {
+	return &failure{code: code, hint: hint, err: fmt.Errorf(format, a...)}
+}
+
+// withHint adds advice to err and leaves its exit code. nil stays nil.
+func withHint(err error, hint string) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{hint: hint, err: err}
+}
+
+// signalError is why a context ended when a signal asked for it.
+type signalError struct{ signal os.Signal }
+
+func (e *signalError) Error() string { return "interrupted by " + e.signal.String() }
+
+// explain says with which code the program ends after err, and what the person
+// can do about it ("" if there is nothing to say).
+func explain(err error) (code int, hint string) {
+	for e := err; ; {
+		var f *failure
+		if !errors.As(e, &f) {
+			break
+		}
+		if code == 0 {
+			code = f.code
+		}
+		if hint == "" {
+			hint = f.hint
+		}
+		e = f.err
+	}
+	if code == 0 {
+		code = codeOf(err)
+	}
+	if hint == "" {
+		hint = hintOf(err)
+	}
+	return code, hint
+}
+
+func codeOf(err error) int {
+	var interrupted *signalError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &interrupted):
+		if s, ok := interrupted.signal.(syscall.Signal); ok {
+			return exitSignal + int(s)
+		}
+		return exitUsage
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return exitPermission
+	case errors.Is(err, syscall.ENOMEM):
+		return exitMemory
+	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EBUSY), errors.Is(err, syscall.ETXTBSY):
+		return exitBusy
+	}
+	var number syscall.Errno
+	if errors.As(err, &number) || errors.Is(err, fs.ErrNotExist) {
+		return exitBad
+	}
+	return exitUsage
+}
+
+func hintOf(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return hintNoSpace
+	case errors.Is(err, fs.ErrPermission):
+		return hintPermission
+	}
+	return ""
+}

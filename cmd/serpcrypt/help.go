@@ -1,0 +1,38 @@
+package main
+
+// The help of the program and of each command. A command's Description holds
+// its examples.
+const (
+	appHelp = `{{.Name}} - {{.Usage}}
+
+Usage:
+   {{.UsageText}}
+
+Commands:{{range .VisibleCommands}}
+   {{join .Names ", "}}{{"\t"}}{{.Usage}}{{end}}
+
+Options of every command:{{range .VisibleFlags}}
+   {{.}}{{end}}
+
+Exit codes:
+   0 done; 1 wrong parameters; 2 wrong passphrase or no permission; 3 out of memory;
+   4 wrong or damaged device or file; 5 exists or busy; 130 after Ctrl-C
+
+Example:
+   {{.Description}}
+`
+
+	commandHelp = `{{.HelpName}} - {{.Usage}}
+
+Usage:
+   {{.UsageText}}
+{{if .VisibleFlags}}
+Options:{{range .VisibleFlags}}
+   {{.}}{{end}}
+{{end}}{{if .Description}}
+Example:
+   {{.Description}}
+{{end}}
+"serpcrypt --help" lists the options of every command. Flags may stand before or after the arguments.
+`
+)

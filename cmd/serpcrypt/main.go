@@ -1,0 +1,133 @@
+// Serpcrypt makes, opens and checks encrypted containers in the LUKS format,
+// with the Serpent block cipher.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"serpcrypt/internal/secret"
+)
+
+// version is set by the linker: -ldflags "-X main.version=1.2.3".
+var version string
+
+func main() { os.Exit(run(os.Args)) }
+
+// run does what the command line asks for and returns the exit code.
+func run(args []string) int {
+	ctx, stop := untilSignal()
+	defer stop()
+	app := newApp()
+	args, err := reorder(app, args)
+	if err == nil {
+		err = app.RunContext(ctx, args)
+	}
+	if err == nil {
+		return exitOK
+	}
+	// What was under way may have failed in its own words because of the
+	// signal: that is still an interruption.
+	var interrupted *signalError
+	if ctx.Err() != nil && errors.As(context.Cause(ctx), &interrupted) && errors.Is(err, context.Canceled) {
+		err = interrupted
+	}
+	report(err)
+	code, _ := explain(err)
+	return code
+}
+
+// untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP
+// cancels, with a *signalError as its cause. A second one ends the program.
+func untilSignal() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) { // by nohup, or a shell's background job
+			signal.Notify(signals, s)
+		}
+	}
+	go func() {
+		s, ok := <-signals
+		if ok {
+			signal.Stop(signals)
+			cancel(&signalError{s})
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+func newApp() *cli.App {
+	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "say how it is used", DisableDefaultText: true}
+	cli.VersionFlag = &cli.BoolFlag{Name: "version", Usage: "print the version", DisableDefaultText: true}
+	cli.VersionPrinter = func(c *cli.Context) { infof("%s %s", c.App.Name, c.App.Version) }
+	app := &cli.App{
+		Name:                  "serpcrypt",
+		Usage:                 "encrypted containers with the Serpent cipher",
+		UsageText:             "serpcrypt COMMAND [options] [arguments]",
+		Description:           "serpcrypt create --size 64M --fs ext4 box.luks",
+		Version:               programVersion(),
+		Flags:                 globalFlags(),
+		Commands:              commands(),
+		Before:                prepare,
+		CustomAppHelpTemplate: appHelp,
+		HideHelpCommand:       true,
+		Writer:                screen.out,
+		ErrWriter:             screen.err,
+		ExitErrHandler:        func(*cli.Context, error) {}, // only main exits
+		OnUsageError:          asUsageError,
+		Action: func(*cli.Context) error {
+			return failf(exitUsage, hintHelp(nil), "a command is missing")
+		},
+	}
+	for _, command := range app.Commands {
+		command.OnUsageError = asUsageError
+		command.CustomHelpTemplate = commandHelp
+		command.HideHelpCommand = true
+	}
+	return app
+}
+
+func commands() []*cli.Command {
+	return []*cli.Command{}
+}
+
+func globalFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "json", Usage: "print one JSON document instead of text", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "batch-mode", Aliases: []string{"q"}, Usage: "ask nothing: every answer is yes", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "debug", Usage: "tell on standard error what is done", DisableDefaultText: true},
+	}
+}
+
+// prepare makes the process safe to hold keys before any command runs.
+func prepare(c *cli.Context) error {
+	screen.quiet, screen.debug = c.Bool("batch-mode"), c.Bool("debug")
+	if err := secret.HardenProcess(); err != nil {
+		return err
+	}
+	return nil
+}
+
+func asUsageError(c *cli.Context, err error, _ bool) error {
+	return failf(exitUsage, hintHelp([]string{c.Command.Name}), "%w", err)
+}
+
+func programVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}

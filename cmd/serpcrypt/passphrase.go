@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"serpcrypt/internal/secret"
+)
+
+const (
+	maxPassphrase = 512     // bytes, as cryptsetup has it
+	maxKeyFile    = 8 << 20 // bytes, likewise
+)
+
+var (
+	errPassphraseTooLong = usagef("the passphrase is longer than %d bytes", maxPassphrase)
+	errMismatch          = failf(exitPermission, "", "the passphrases do not match")
+)
+
+// passphraseFlags choose where a passphrase comes from.
+func passphraseFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "key-file", Aliases: []string{"d"}, Usage: "take the passphrase from `FILE`, every byte of it (- is standard input)"},
+		&cli.Int64Flag{Name: "keyfile-offset", Usage: "skip the first `BYTES` of the key file"},
+		&cli.Int64Flag{Name: "keyfile-size", Aliases: []string{"l"}, Usage: "read exactly `BYTES` of the key file"},
+		&cli.IntFlag{Name: "tries", Aliases: []string{"T"}, Value: 3, Usage: "ask at most `N` times"},
+		&cli.IntFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "wait at most `SECONDS` for the passphrase (0: for ever)"},
+	}
+}
+
+// keyRequest says for what a passphrase is needed.
+type keyRequest struct {
+	container  string // how the person calls it
+	isNew      bool   // asked for twice
+	stdinTaken bool   // standard input brings data: ask on the terminal
+}
+
+// passphrase is what a person or a key file gave. Close wipes it.
+type passphrase struct {
+	*secret.Buffer
+	typed   bool // on a terminal: it makes sense to ask again
+	keyFile bool
+}
+
+// checkKeyFlags finds what is wrong with the flags before anything is done.
+func checkKeyFlags(c *cli.Context, r keyRequest) error {
+	file, size, offset := c.String("key-file"), c.Int64("keyfile-size"), c.Int64("keyfile-offset")
+	switch {
+	case c.IsSet("key-file") && file == "":
+		return usagef("--key-file is empty")
+	case file == "" && (c.IsSet("keyfile-size") || c.IsSet("keyfile-offset")):
+		return usagef("--keyfile-size and --keyfile-offset need --key-file")
+	case c.IsSet("keyfile-size") && (size < 1 || size > maxKeyFile):
+		return usagef("--keyfile-size must lie between 1 and %d bytes", maxKeyFile)
+	case offset < 0:
+		return usagef("--keyfile-offset must not be negative")
+	case c.Int("tries") < 1:
+		return usagef("--tries must be at least 1")
+	case c.Int("timeout") < 0:
+		return usagef("--timeout must not be negative")
+	case file == "-" && r.stdinTaken:
+		return usagef("standard input cannot bring the data and the key")
+	}
+	return nil
+}
+
+// readPassphrase reads the key file if there is one, else asks on the
+// terminal if standard input is one, else takes its first line.
+func readPassphrase(ctx context.Context, c *cli.Context, r keyRequest) (*passphrase, error) {
+	if err := checkKeyFlags(c, r); err != nil {
+		return nil, err
+	}
+	var deadline time.Time
+	if seconds := c.Int("timeout"); seconds > 0 {
+		deadline = time.Now().Add(time.Duration(seconds) * time.Second)
+	}
+	if path := c.String("key-file"); path != "" {
+		b, err := readKeyFile(ctx, path, c.Int64("keyfile-offset"), c.Int64("keyfile-size"))
+		if err != nil {
+			return nil, err
+		}
+		return &passphrase{Buffer: b, keyFile: true}, nil
+	}
+	if !r.stdinTaken && !isTerminal(os.Stdin) {
+		b, err := readFirstLine(&interruptible{ctx: ctx, file: os.Stdin, deadline: deadline})
+		if err != nil {
+			return nil, err
+		}
+		return &passphrase{Buffer: b}, nil
+	}
+	t, err := openTerminal()
+	if err != nil {
+		return nil, err
+	}
+	defer t.close()
+	b, err := askPassphrase(ctx, t, r, c.Int("tries"), deadline)
+	if err != nil {
+		return nil, err
+	}
+	return &passphrase{Buffer: b, typed: true}, nil
+}
+
+// askPassphrase asks once, or twice for a new passphrase until both agree.
+func askPassphrase(ctx context.Context, t *terminal, r keyRequest, tries int, deadline time.Time) (*secret.Buffer, error) {
+	if !r.isNew {
+		return t.readSecret(ctx, fmt.Sprintf("Passphrase for %s: ", r.container), deadline)
+	}
+	for try := 1; ; try++ {
+		first, err := t.readSecret(ctx, fmt.Sprintf("New passphrase for %s: ", r.container), deadline)
+		if err != nil {
+			return nil, err
+		}
+		second, err := t.readSecret(ctx, "The same again: ", deadline)
+		if err != nil {
+			first.Close()
+			return nil, err
+		}
+		same := bytes.Equal(first.Bytes(), second.Bytes())
+		second.Close()
+		if same {
+			return first, nil
+		}
+		first.Close()
+		if try >= tries {
+			return nil, errMismatch
+		}
+		fmt.Fprintln(t.out, "They differ. Once more.")
+	}
+}
+
+// readFirstLine reads up to the first newline and nothing beyond it.
+func readFirstLine(r *interruptible) (*secret.Buffer, error) {
+	line := secret.New(maxPassphrase)
+	for n := 0; ; n++ {
+		b, err := r.readByte()
+		switch {
+		case errors.Is(err, io.EOF) && n == 0:
+			err = failf(exitUsage, hintNoPassphrase, "no passphrase on standard input")
+		case errors.Is(err, io.EOF), err == nil && b == '\n':
+			line.Truncate(n)
+			return line, nil
+		case err == nil && n == maxPassphrase:
+			err = errPassphraseTooLong
+		}
+		if err != nil {
+			line.Close()
+			return nil, err
+		}
+		line.Bytes()[n] = b
+	}
+}
+
+// readKeyFile reads size bytes from offset on, or all that follows offset if
+// size is 0.
+func readKeyFile(ctx context.Context, path string, offset, size int64) (*secret.Buffer, error) {
+	file := os.Stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("key file: %w", err)
+		}
+		defer f.Close()
+		file = f
+	}
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return nil, failf(exitBad, "", "key file %s is a directory", path)
+	}
+	r := &interruptible{ctx: ctx, file: file}
+	if err := skipBytes(r, offset); err != nil {
+		return nil, fmt.Errorf("key file %s: %w", path, err)
+	}
+	b, err := readSecretly(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("key file %s: %w", path, err)
+	}
+	return b, nil
+}
+
+// skipBytes reads over n bytes; they may be part of a key.
+func skipBytes(r io.Reader, n int64) error {
+	waste := secret.New(4096)
+	defer waste.Close()
+	for n > 0 {
+		got, err := r.Read(waste.Bytes()[:min(n, int64(waste.Len()))])
+		n -= int64(got)
+		if n > 0 && errors.Is(err, io.EOF) {
+			return failf(exitBad, "", "it ends before --keyfile-offset")
+		}
+		if n > 0 && err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readSecretly reads size bytes, or to the end if size is 0, into locked
+// memory that grows without leaving a copy behind.
+func readSecretly(r io.Reader, size int64) (*secret.Buffer, error) {
+	limit := size
+	if limit == 0 {
+		limit = maxKeyFile + 1
+	}
+	b := secret.New(int(min(limit, 64<<10)))
+	n := 0
+	for int64(n) < limit {
+		if n == b.Len() {
+			larger := secret.New(int(min(limit, 2*int64(n))))
+			copy(larger.Bytes(), b.Bytes())
+			b.Close()
+			b = larger
+		}
+		got, err := r.Read(b.Bytes()[n:])
+		n += got
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			b.Close()
+			return nil, err
+		}
+	}
+	b.Truncate(n)
+	var err error
+	switch {
+	case size > 0 && int64(n) < size:
+		err = failf(exitBad, "", "it has only %d bytes of the %d that --keyfile-size asks for", n, size)
+	case n > maxKeyFile:
+		err = usagef("it is larger than %d bytes", maxKeyFile)
+	case n == 0:
+		err = failf(exitUsage, hintNoPassphrase, "it is empty")
+	}
+	if err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}

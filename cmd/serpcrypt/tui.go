@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Hints and questions that more than one command uses.
+const (
+	hintNoSpace      = "free some space, or choose another place"
+	hintPermission   = "look at the permissions, or try again as root"
+	hintNoPassphrase = "give the passphrase on a terminal, as the first line of standard input, or by --key-file"
+	hintNewline      = "the key file ends in a newline, and without it it would fit: it was perhaps made by an editor or by echo without -n"
+	confirmWord      = "YES"
+)
+
+// screen is how the program talks to the person: results on out, everything
+// else on err.
+var screen = struct {
+	out, err io.Writer
+	quiet    bool // -q: asks nothing, no progress
+	debug    bool
+}{out: os.Stdout, err: os.Stderr}
+
+// infof prints a line about what was done, on standard output.
+func infof(format string, a ...any) { fmt.Fprintf(screen.out, format+"\n", a...) }
+
+// notef prints a line that is no result, on standard error, unless -q is set.
+func notef(format string, a ...any) {
+	if !screen.quiet {
+		fmt.Fprintf(screen.err, "serpcrypt: "+format+"\n", a...)
+	}
+}
+
+func warnf(format string, a ...any) {
+	fmt.Fprintf(screen.err, "serpcrypt: warning: "+format+"\n", a...)
+}
+func errorf(format string, a ...any) { fmt.Fprintf(screen.err, "serpcrypt: error: "+format+"\n", a...) }
+func hintf(format string, a ...any)  { fmt.Fprintf(screen.err, "serpcrypt: hint: "+format+"\n", a...) }
+
+// debugf prints what --debug asks for. It must never be given a secret.
+func debugf(format string, a ...any) {
+	if screen.debug {
+		fmt.Fprintf(screen.err, "serpcrypt: debug: "+format+"\n", a...)
+	}
+}
+
+// printJSON writes v as the one document of --json.
+func printJSON(v any) error {
+	e := json.NewEncoder(screen.out)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// report prints err and the hint that goes with it.
+func report(err error) {
+	errorf("%s", errorText(err))
+	if _, hint := explain(err); hint != "" {
+		hintf("%s", hint)
+	}
+}
+
+// errorText is what a person reads of err: without the names of our packages,
+// which say nothing to anybody but a programmer.
+func errorText(err error) string {
+	var interrupted *signalError
+	if errors.As(err, &interrupted) {
+		return interrupted.Error()
+	}
+	text := err.Error()
+	for _, prefix := range []string{"volume: ", "luks1: ", "modes: ", "serpent: ", "kdf: ", "hashes: ", "af: ", "secret: ", "fusefs: ", "loopdev: "} {
+		text = strings.ReplaceAll(text, prefix, "")
+	}
+	return text
+}
+
+// confirm asks for the word YES before something is destroyed; warning says
+// what. With -q nothing is asked; with no terminal to ask on the answer is no.
+func confirm(ctx context.Context, warning string) error {
+	if screen.quiet {
+		return nil
+	}
+	refused := func(why string) error {
+		return failf(exitBusy, "-q answers yes to such questions", "%s: %s", warning, why)
+	}
+	if !isTerminal(os.Stdin) {
+		return refused("not done without a confirmation")
+	}
+	t, err := openTerminal()
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	answer, err := t.readLine(ctx, fmt.Sprintf("%s.\nType %s to go on: ", warning, confirmWord))
+	if err != nil {
+		return err
+	}
+	if answer != confirmWord {
+		return refused("not confirmed")
+	}
+	return nil
+}
