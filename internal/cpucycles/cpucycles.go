@@ -1,0 +1,137 @@
+// Package cpucycles measures what calls cost in time and in cycles of the core.
+//
+// The core's clock changes from moment to moment and no portable counter shows
+// it: the time-stamp counter of x86 runs at a rate of its own. So a chain of
+// dependent instructions of known latency is timed beside each measurement, and
+// its time tells the clock.
+package cpucycles
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Cost is what one call takes.
+type Cost struct {
+	Nanoseconds float64
+	Cycles      float64 // of the core's clock, 0 where that is not known
+}
+
+// Known tells whether the latency of the chain is known on this architecture.
+const Known = multiplyLatency > 0
+
+const (
+	chainLength = 9000 // about 10 µs
+	chainCycles = chainLength * multiplyLatency
+
+	// A batch of calls is long beside the reading of the clock and the chain,
+	// and short beside the time slice of the scheduler, so that few batches
+	// are interrupted and the median does not see those.
+	minBatch = 100 * time.Microsecond
+
+	minRounds = 3
+)
+
+// Measure calls the functions in turn, in batches, until each has had about
+// the given time and at least three batches, and returns the median cost of a
+// call of each. Since all of them run in every round, a change of clock or load
+// meets them alike and their ratios hold. It returns early with the error of
+// ctx when that is done.
+func Measure(ctx context.Context, each time.Duration, functions ...func()) ([]Cost, error) {
+	start := time.Now()
+	m := meter{
+		now:   func() time.Duration { return time.Since(start) },
+		chain: func() { multiplyChain(chainLength) },
+	}
+	return m.measure(ctx, each, functions)
+}
+
+type meter struct {
+	now   func() time.Duration
+	chain func() // takes chainCycles
+}
+
+func (m meter) measure(ctx context.Context, each time.Duration, functions []func()) ([]Cost, error) {
+	calls := make([]int, len(functions))
+	for i, f := range functions {
+		var err error
+		if calls[i], err = m.callsPerBatch(ctx, min(minBatch, each/minRounds), f); err != nil {
+			return nil, err
+		}
+	}
+	nanoseconds := make([][]float64, len(functions))
+	cycles := make([][]float64, len(functions))
+	end := m.now() + each*time.Duration(len(functions))
+	for round := 0; round < minRounds || m.now() < end; round++ {
+		for i, f := range functions {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			before := m.now()
+			m.chain()
+			middle := m.now()
+			for range calls[i] {
+				f()
+			}
+			after := m.now()
+			perCall := float64(after-middle) / float64(calls[i])
+			nanoseconds[i] = append(nanoseconds[i], perCall)
+			if middle > before {
+				cycles[i] = append(cycles[i], perCall*chainCycles/float64(middle-before))
+			}
+		}
+	}
+	costs := make([]Cost, len(functions))
+	for i := range costs {
+		costs[i] = Cost{Nanoseconds: median(nanoseconds[i]), Cycles: median(cycles[i])}
+	}
+	return costs, nil
+}
+
+// callsPerBatch finds how many calls of f fill the given time.
+func (m meter) callsPerBatch(ctx context.Context, batch time.Duration, f func()) (int, error) {
+	for calls := 1; ; calls *= 2 {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		before := m.now()
+		for range calls {
+			f()
+		}
+		if m.now()-before >= batch {
+			return calls, nil
+		}
+	}
+}
+
+// median returns the middle of the values, and 0 if there are none. It sorts
+// them.
+func median(values []float64) float64 {
+	n := len(values)
+	if n == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+// multiplyChain multiplies n times, in tens, each time waiting for the last.
+//
+//go:noinline
+func multiplyChain(n int) uint32 {
+	x := uint32(3)
+	for range n / 10 {
+		x *= x
+		x *= x
+		x *= x
+		x *= x
+		x *= x
+		x *= x
+		x *= x
+		x *= x
+		x *= x
+		x *= x
+	}
+	return x
+}
