@@ -1,0 +1,139 @@
+package fsprobe
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ulikunitz/xz"
+)
+
+const mib = 1 << 20
+
+// disks are the files of testdata, with the size of the disk that each one is
+// the beginning of, where the format states one.
+var disks = map[string]Found{
+	"ext2":          {"ext2", 4 * mib},
+	"ext3":          {"ext3", 8 * mib},
+	"ext4":          {"ext4", 8 * mib},
+	"ext4-64bit-1k": {"ext4", 16 * mib},
+	"xfs":           {"xfs", 300 * mib},
+	"btrfs":         {"btrfs", 128 * mib},
+	"vfat12":        {"vfat", 1 * mib},
+	"vfat16":        {"vfat", 16 * mib},
+	"vfat32":        {"vfat", 40 * mib},
+	"exfat":         {"exfat", 8 * mib},
+	"ntfs":          {"ntfs", 8*mib - 512}, // all but the backup boot sector
+	"f2fs":          {"f2fs", 64 * mib},
+	"squashfs":      {"squashfs", 221},
+	"iso9660":       {"iso9660", 175 * 2048},
+	"swap":          {"swap", 1 * mib},
+	"swap64k":       {"swap", 1 * mib},
+	"lvm":           {"LVM2_member", 0},
+	"gpt":           {"GPT", 4 * mib},
+	"mbr":           {"MBR", (2048 + 2048) * 512},
+	"luks1":         {"LUKS1", 0},
+	"luks2":         {"LUKS2", 0},
+}
+
+func testDisk(t testing.TB, name string) []byte {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", name+".xz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := xz.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return disk
+}
+
+func TestProbe(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.xz")
+	if err != nil || len(files) != len(disks) {
+		t.Fatalf("%d files in testdata, want %d (%v)", len(files), len(disks), err)
+	}
+	for name, want := range disks {
+		t.Run(name, func(t *testing.T) {
+			got, err := Probe(bytes.NewReader(testDisk(t, name)))
+			if err != nil || got == nil {
+				t.Fatalf("got %v, %v; want %v", got, err, want)
+			}
+			if *got != want {
+				t.Errorf("got %v, want %v", *got, want)
+			}
+		})
+	}
+}
+
+func TestProbeKnowsNothing(t *testing.T) {
+	random := make([]byte, headBytes)
+	rand.NewChaCha8([32]byte{1}).Read(random)
+	bootCode := make([]byte, 512) // a boot signature alone is no partition table
+	copy(bootCode[510:], bootSignature)
+	for name, disk := range map[string][]byte{
+		"empty":     {},
+		"zeros":     make([]byte, headBytes),
+		"random":    random,
+		"boot code": bootCode,
+		"text":      []byte(strings.Repeat("no file system here. ", 5000)),
+	} {
+		if got, err := Probe(bytes.NewReader(disk)); got != nil || err != nil {
+			t.Errorf("%s: got %v, %v; want nil, nil", name, got, err)
+		}
+	}
+}
+
+func TestProbeOfImpossibleSizes(t *testing.T) {
+	// Ones over each number near a superblock: sizes must not come out negative.
+	for name := range disks {
+		disk := testDisk(t, name)
+		for _, superblock := range []int{0, 512, 1024, 32 << 10, 64 << 10} {
+			for off := superblock; off+8 <= min(superblock+512, len(disk)); off += 4 {
+				number := disk[off : off+8]
+				before := bytes.Clone(number)
+				copy(number, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF")
+				got, err := Probe(bytes.NewReader(disk))
+				if err != nil || got != nil && got.Size < 0 {
+					t.Errorf("%s with ones at %d: got %v, %v", name, off, got, err)
+				}
+				copy(number, before)
+			}
+		}
+	}
+}
+
+type brokenDisk struct{}
+
+var errBroken = errors.New("broken")
+
+func (brokenDisk) ReadAt([]byte, int64) (int, error) { return 0, errBroken }
+
+func TestProbeReportsReadErrors(t *testing.T) {
+	if got, err := Probe(brokenDisk{}); got != nil || !errors.Is(err, errBroken) {
+		t.Errorf("got %v, %v; want nil, %v", got, err, errBroken)
+	}
+}
+
+func FuzzProbe(f *testing.F) {
+	for name := range disks {
+		f.Add(testDisk(f, name))
+	}
+	f.Fuzz(func(t *testing.T, disk []byte) {
+		got, err := Probe(bytes.NewReader(disk))
+		if err != nil || got != nil && (got.Name == "" || got.Size < 0) {
+			t.Errorf("got %v, %v", got, err)
+		}
+	})
+}
