@@ -73,11 +73,11 @@ const (
 // none.
 func (t *terminal) readSecret(ctx context.Context, question string, deadline time.Time) (*secret.Buffer, error) {
 	fd := int(t.in.Fd())
-	fmt.Fprint(t.out, question)
 	before, err := term.MakeRaw(fd)
 	if err != nil {
 		return nil, fmt.Errorf("turn off the terminal's echo: %w", err)
 	}
+	fmt.Fprint(t.out, question)
 	defer fmt.Fprint(t.out, "\n")
 	defer term.Restore(fd, before)
 

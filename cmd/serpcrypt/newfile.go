@@ -1,0 +1,176 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// newFile is a file in the making. It gets its name by publish, when it is
+// whole and on the disk; until then a crash leaves nothing behind.
+type newFile struct {
+	*os.File
+	path      string
+	temporary string // its name so far, "" if it has none
+}
+
+// createUnnamed makes a file, mode 0600, that publish will call path.
+func createUnnamed(path string) (*newFile, error) {
+	dir := filepath.Dir(path)
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	switch {
+	case err == nil:
+		return &newFile{File: os.NewFile(uintptr(fd), path), path: path}, nil
+	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EISDIR), errors.Is(err, unix.EINVAL):
+		return createHidden(path)
+	}
+	return nil, &fs.PathError{Op: "create a file in", Path: dir, Err: err}
+}
+
+// createHidden is createUnnamed for file systems that know no unnamed files:
+// the file has a hidden name until it is published.
+func createHidden(path string) (*newFile, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.unfinished")
+	if err != nil {
+		return nil, err
+	}
+	return &newFile{File: f, path: path, temporary: f.Name()}, nil
+}
+
+// reserve makes sure that size bytes fit on the disk and gives the file that
+// length. The error for too little space says how much there is.
+func (f *newFile) reserve(size int64) error {
+	if free, err := f.freeSpace(); err == nil && size > free {
+		return f.noSpace(size, free) // without filling the disk to find out
+	}
+	err := unix.Fallocate(int(f.Fd()), 0, 0, size)
+	switch {
+	case errors.Is(err, unix.ENOSPC):
+		free, _ := f.freeSpace()
+		return f.noSpace(size, free)
+	case errors.Is(err, unix.EFBIG):
+		return f.tooLarge(size)
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return f.extend(size) // what is written later takes the space
+	case err != nil:
+		return fmt.Errorf("reserve %s for %s: %w", formatSize(size), f.path, err)
+	}
+	return nil
+}
+
+// extend gives the file the length of size bytes without taking the space.
+func (f *newFile) extend(size int64) error {
+	err := f.Truncate(size)
+	if errors.Is(err, unix.EFBIG) || errors.Is(err, unix.EINVAL) {
+		return f.tooLarge(size)
+	}
+	return err
+}
+
+func (f *newFile) tooLarge(size int64) error {
+	return failf(exitBad, "", "the file system cannot hold a file of %s", formatSize(size))
+}
+
+func (f *newFile) noSpace(size, free int64) error {
+	return failf(exitBad, hintNoSpace, "no space for %s at %s: %s are free", formatSize(size), f.path, formatSize(free))
+}
+
+func (f *newFile) freeSpace() (int64, error) {
+	var s unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &s); err != nil {
+		return 0, err
+	}
+	if s.Blocks == 0 {
+		return 0, fmt.Errorf("the file system at %s does not tell its free space", f.path)
+	}
+	return int64(s.Bavail) * int64(s.Bsize), nil
+}
+
+// publish brings the file to the disk and then gives it its name. If replace
+// is set, a file that has the name already vanishes in the same moment;
+// else that is an error and the other file stays.
+func (f *newFile) publish(replace bool) error {
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("write %s to the disk: %w", f.path, err)
+	}
+	if err := f.giveName(replace); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(f.path))
+}
+
+func (f *newFile) giveName(replace bool) error {
+	if !replace {
+		return f.link(f.path)
+	}
+	if f.temporary == "" {
+		name, err := f.linkHidden()
+		if err != nil {
+			return err
+		}
+		f.temporary = name
+	}
+	if err := os.Rename(f.temporary, f.path); err != nil {
+		return err
+	}
+	f.temporary = ""
+	return nil
+}
+
+// link names the file path, which must not exist.
+func (f *newFile) link(path string) error {
+	var err error
+	if f.temporary != "" {
+		err = unix.Renameat2(unix.AT_FDCWD, f.temporary, unix.AT_FDCWD, path, unix.RENAME_NOREPLACE)
+		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
+			if err = os.Link(f.temporary, path); err == nil {
+				err = os.Remove(f.temporary)
+			}
+		}
+	} else {
+		err = unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(int(f.Fd())), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+	}
+	if err != nil {
+		return &fs.PathError{Op: "create", Path: path, Err: err}
+	}
+	f.temporary = ""
+	return nil
+}
+
+// linkHidden links the file to a hidden name that nobody has yet.
+func (f *newFile) linkHidden() (string, error) {
+	for i := 0; ; i++ {
+		name := filepath.Join(filepath.Dir(f.path), fmt.Sprintf(".%s.%d.%d.unfinished", filepath.Base(f.path), os.Getpid(), i))
+		err := f.link(name)
+		if !errors.Is(err, fs.ErrExist) {
+			return name, err
+		}
+	}
+}
+
+// discard closes the file. What was not published is gone.
+func (f *newFile) discard() {
+	f.Close()
+	if f.temporary != "" {
+		os.Remove(f.temporary)
+		f.temporary = ""
+	}
+}
+
+// syncFolder brings a new name in a folder to the disk.
+func syncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("write folder %s to the disk: %w", dir, err)
+	}
+	return nil
+}
