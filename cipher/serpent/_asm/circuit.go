@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Op is an operation on words in which every bit belongs to another block, or
+// every lane of 32 bits.
+type Op uint8
+
+const (
+	And    Op = iota
+	Or        // x | y
+	Xor       // x ^ y
+	AndNot    // ^x & y
+	Rotate    // each lane of 32 bits to the left
+	Shift     // each lane of 32 bits to the left
+)
+
+// Word names a value of a straight-line program. Each is written once.
+type Word int
+
+// Gate is one operation of a circuit: words 0 to 3 are the inputs, and gate i
+// writes word 4+i.
+type Gate struct {
+	Op   Op
+	X, Y Word
+}
+
+// Circuit is an S-box as a sequence of gates.
+type Circuit struct {
+	Gates  []Gate
+	Out    [4]Word
+	Invert [4]bool // this output is the complement of the S-box's
+}
+
+// Sboxes holds the eight S-boxes and their inverses.
+type Sboxes struct {
+	Forward, Inverse [8]*Circuit
+}
+
+// ParseSboxes reads the form of sboxes.txt.
+func ParseSboxes(text string) (*Sboxes, error) {
+	s := new(Sboxes)
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		name, body, _ := strings.Cut(line, ": ")
+		if len(name) != 2 || name[1] < '0' || name[1] > '7' {
+			return nil, fmt.Errorf("S-box %q: no such name", name)
+		}
+		boxes := map[byte]*[8]*Circuit{'S': &s.Forward, 'I': &s.Inverse}[name[0]]
+		if boxes == nil || boxes[name[1]-'0'] != nil {
+			return nil, fmt.Errorf("S-box %q: unknown or there twice", name)
+		}
+		c, err := parseCircuit(body)
+		if err != nil {
+			return nil, fmt.Errorf("S-box %s: %w", name, err)
+		}
+		boxes[name[1]-'0'] = c
+	}
+	for i := range 8 {
+		if s.Forward[i] == nil || s.Inverse[i] == nil {
+			return nil, fmt.Errorf("S-box %d is missing", i)
+		}
+	}
+	return s, nil
+}
+
+func parseCircuit(body string) (*Circuit, error) {
+	words := map[string]Word{"a": 0, "b": 1, "c": 2, "d": 3}
+	lookup := func(name string) (Word, error) {
+		if w, ok := words[name]; ok {
+			return w, nil
+		}
+		return 0, fmt.Errorf("word %q is used but never written", name)
+	}
+	c := new(Circuit)
+	for _, field := range strings.Fields(body) {
+		name, expr, _ := strings.Cut(field, "=")
+		if name == "out" {
+			outputs := strings.Split(expr, ",")
+			if len(outputs) != 4 {
+				return nil, fmt.Errorf("%d outputs", len(outputs))
+			}
+			for i, output := range outputs {
+				var err error
+				output, c.Invert[i] = strings.CutPrefix(output, "~")
+				if c.Out[i], err = lookup(output); err != nil {
+					return nil, err
+				}
+			}
+			return c, nil
+		}
+		g, err := parseGate(expr, lookup)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", field, err)
+		}
+		words[name] = Word(4 + len(c.Gates))
+		c.Gates = append(c.Gates, g)
+	}
+	return nil, fmt.Errorf("no outputs")
+}
+
+func parseGate(expr string, lookup func(string) (Word, error)) (g Gate, err error) {
+	i := strings.IndexAny(expr, "&|^")
+	if i < 0 {
+		return g, fmt.Errorf("no operator")
+	}
+	x, y := expr[:i], expr[i+1:]
+	g.Op = map[byte]Op{'&': And, '|': Or, '^': Xor}[expr[i]]
+	if plain, inverted := strings.CutPrefix(x, "~"); inverted {
+		if g.Op != And {
+			return g, fmt.Errorf("~ stands only before &")
+		}
+		x, g.Op = plain, AndNot
+	}
+	if g.X, err = lookup(x); err != nil {
+		return g, err
+	}
+	g.Y, err = lookup(y)
+	return g, err
+}

@@ -1,0 +1,149 @@
+package serpent
+
+import "unsafe"
+
+// In all methods of this file dst is at least as long as src, which is a
+// multiple of BlockSize, or they panic. dst and src overlap exactly or not at
+// all; dst does not overlap the tweaks or IVs, which are only read. Nothing is
+// allocated, and no argument is kept.
+
+// EncryptBlocks encrypts each block on its own (ECB).
+func (c *Cipher) EncryptBlocks(dst, src []byte) { c.blocks(dst, src, encrypting) }
+
+// DecryptBlocks is the inverse of EncryptBlocks.
+func (c *Cipher) DecryptBlocks(dst, src []byte) { c.blocks(dst, src, decrypting) }
+
+func (c *Cipher) blocks(dst, src []byte, d direction) {
+	c.check(dst, src)
+	n := 0
+	if c.kernel != Generic {
+		n = c.blocksVector(dst, src, d)
+	}
+	c.blocksGeneric(dst[n:], src[n:], d)
+}
+
+// EncryptXEX encrypts each block XORed with its tweak, and XORs the outcome
+// with the same tweak (LRW). tweaks is as long as src.
+func (c *Cipher) EncryptXEX(dst, src, tweaks []byte) { c.xex(dst, src, tweaks, encrypting) }
+
+// DecryptXEX is the inverse of EncryptXEX.
+func (c *Cipher) DecryptXEX(dst, src, tweaks []byte) { c.xex(dst, src, tweaks, decrypting) }
+
+func (c *Cipher) xex(dst, src, tweaks []byte, d direction) {
+	c.check(dst, src)
+	if len(tweaks) != len(src) {
+		panic("serpent: not one tweak per block")
+	}
+	n := 0
+	if c.kernel != Generic {
+		n = c.xexVector(dst, src, tweaks, d)
+	}
+	c.xexGeneric(dst[n:], src[n:], tweaks[n:], d)
+}
+
+// EncryptXTS encrypts len(tweaks)/16 sectors of equal size, a multiple of
+// BlockSize, as XTS does (IEEE 1619-2018). Each sector starts with its tweak,
+// the encrypted sector number, which is doubled from block to block.
+func (c *Cipher) EncryptXTS(dst, src, tweaks []byte) { c.xts(dst, src, tweaks, encrypting) }
+
+// DecryptXTS is the inverse of EncryptXTS.
+func (c *Cipher) DecryptXTS(dst, src, tweaks []byte) { c.xts(dst, src, tweaks, decrypting) }
+
+func (c *Cipher) xts(dst, src, tweaks []byte, d direction) {
+	size := c.checkSectors(dst, src, tweaks)
+	for ; len(tweaks) > 0; tweaks = tweaks[BlockSize:] {
+		t, n := loadBlock(tweaks), 0
+		if c.kernel != Generic {
+			n = c.xtsVector(dst[:size], src[:size], &t, d)
+		}
+		c.xtsGeneric(dst[n:size], src[n:size], t, d)
+		dst, src = dst[size:], src[size:]
+	}
+}
+
+// EncryptCBC encrypts len(ivs)/16 sectors of equal size, a multiple of
+// BlockSize, each as a CBC chain with its IV. It works on several sectors at
+// once, so that many in one call are faster than one.
+func (c *Cipher) EncryptCBC(dst, src, ivs []byte) {
+	size := c.checkSectors(dst, src, ivs)
+	sectors := 0
+	if c.kernel != Generic {
+		sectors = c.encryptCBCVector(dst, src, ivs, size)
+	}
+	n := sectors * size
+	c.encryptCBCGeneric(dst[n:], src[n:], ivs[sectors*BlockSize:], size)
+}
+
+// DecryptCBC is the inverse of EncryptCBC. One sector alone is as fast as many.
+func (c *Cipher) DecryptCBC(dst, src, ivs []byte) {
+	size := c.checkSectors(dst, src, ivs)
+	for ; len(ivs) > 0; ivs = ivs[BlockSize:] {
+		iv, n := loadBlock(ivs), 0
+		if c.kernel != Generic {
+			n = c.decryptCBCVector(dst[:size], src[:size], &iv)
+		}
+		c.decryptCBCGeneric(dst[n:size], src[n:size], iv)
+		dst, src = dst[size:], src[size:]
+	}
+}
+
+// CryptCTR encrypts or decrypts len(ivs)/16 sectors of equal size, a multiple
+// of BlockSize, in counter mode. Each IV is the sector's first counter block,
+// counted up as a big-endian number of 128 bits.
+func (c *Cipher) CryptCTR(dst, src, ivs []byte) {
+	size := c.checkSectors(dst, src, ivs)
+	for ; len(ivs) > 0; ivs = ivs[BlockSize:] {
+		count, n := loadCounter(ivs), 0
+		if c.kernel != Generic {
+			n = c.ctrVector(dst[:size], src[:size], &count)
+		}
+		c.ctrGeneric(dst[n:size], src[n:size], count)
+		dst, src = dst[size:], src[size:]
+	}
+}
+
+// check panics unless c has a key and the lengths and places are right.
+func (c *Cipher) check(dst, src []byte) {
+	if c.kernel == Auto {
+		panic("serpent: cipher without a key")
+	}
+	if len(src)%BlockSize != 0 {
+		panic("serpent: input not full blocks")
+	}
+	if len(dst) < len(src) {
+		panic("serpent: output smaller than input")
+	}
+	if overlapInexactly(dst[:len(src)], src) {
+		panic("serpent: invalid buffer overlap")
+	}
+}
+
+// checkSectors does the same for sectors, and returns their size. Without
+// sectors it is 0.
+func (c *Cipher) checkSectors(dst, src, ivs []byte) (size int) {
+	c.check(dst, src)
+	if len(ivs)%BlockSize != 0 {
+		panic("serpent: tweaks or IVs not full blocks")
+	}
+	sectors := len(ivs) / BlockSize
+	if sectors == 0 {
+		if len(src) > 0 {
+			panic("serpent: no tweaks or IVs")
+		}
+		return 0
+	}
+	if size = len(src) / sectors; size%BlockSize != 0 || size*sectors != len(src) {
+		panic("serpent: sectors not of equal size in full blocks")
+	}
+	return size
+}
+
+// overlapInexactly tells whether x and y, of the same length, share memory at
+// different places.
+func overlapInexactly(x, y []byte) bool {
+	if len(x) == 0 {
+		return false
+	}
+	p, q := uintptr(unsafe.Pointer(&x[0])), uintptr(unsafe.Pointer(&y[0]))
+	return p != q && p < q+uintptr(len(y)) && q < p+uintptr(len(x))
+}

@@ -1,0 +1,17 @@
+package serpent
+
+// vectorKeys is empty: this build has only the portable code.
+type vectorKeys struct{}
+
+func vectorKernels() []Kernel { return nil }
+
+func (v *vectorKeys) set(encrypt, decrypt *roundKeys) {}
+
+// Each of these returns how many bytes a vector kernel has done: none here.
+
+func (c *Cipher) blocksVector(dst, src []byte, d direction) int             { return 0 }
+func (c *Cipher) xexVector(dst, src, tweaks []byte, d direction) int        { return 0 }
+func (c *Cipher) xtsVector(dst, src []byte, tweak *block, d direction) int  { return 0 }
+func (c *Cipher) ctrVector(dst, src []byte, counter *counter) int           { return 0 }
+func (c *Cipher) decryptCBCVector(dst, src []byte, iv *block) int           { return 0 }
+func (c *Cipher) encryptCBCVector(dst, src, ivs []byte, sectorSize int) int { return 0 }
