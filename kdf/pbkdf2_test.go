@@ -1,0 +1,166 @@
+package kdf
+
+import (
+	"bytes"
+	stdpbkdf2 "crypto/pbkdf2"
+	stdsha1 "crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"serpcrypt/hash/sha1"
+	"serpcrypt/internal/hashes"
+	"serpcrypt/internal/skip"
+)
+
+func TestPBKDF2KnownAnswers(t *testing.T) {
+	const longPassword, longSalt = "passwordPASSWORDpassword", "saltSALTsaltSALTsaltSALTsaltSALTsalt"
+	for _, v := range []struct {
+		hash, password, salt string
+		iterations           int
+		key                  string
+	}{
+		// RFC 6070, section 2.
+		{"sha1", "password", "salt", 1, "0c60c80f961f0e71f3a9b524af6012062fe037a6"},
+		{"sha1", "password", "salt", 2, "ea6c014dc72d6f8ccd1ed92ace1d41f0d8de8957"},
+		{"sha1", "password", "salt", 4096, "4b007901b765489abead49d926f721d065a429c1"},
+		{"sha1", "password", "salt", 16777216, "eefe3d61cd4da4e4e9945b3d6ba2158c2634e984"},
+		{"sha1", longPassword, longSalt, 4096, "3d2eec4fe41c849b80c8d83662c0e44a8b291a964cf2f07038"},
+		{"sha1", "pass\x00word", "sa\x00lt", 4096, "56fa6aa75548099dcc37d7f03425e0c3"},
+		// RFC 7914, section 11.
+		{"sha256", "passwd", "salt", 1, "55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc" +
+			"49ca9cccf179b645991664b39d77ef317c71b845b1e30bd509112041d3a19783"},
+		{"sha256", "Password", "NaCl", 80000, "4ddcd8f60b98be21830cee5ef22701f9641a4418d04c0414aeff08876b34ab56" +
+			"a1d425a1225833549adb841b51c9b3176a272bdebba1d078478f62b397f33c8d"},
+		// No RFC has any for SHA-512: the inputs of RFC 6070, through Python's
+		// hashlib and OpenSSL.
+		{"sha512", "password", "salt", 1, "867f70cf1ade02cff3752599a3a53dc4af34c7a669815ae5d513554e1c8cf252" +
+			"c02d470a285a0501bad999bfe943c08f050235d7d68b1da55e63f73b60a57fce"},
+		{"SHA512", longPassword, longSalt, 4096, "8c0511f4c6e597c6ac6315d8f0362e225f3c501495ba23b868c005174dc4ee71" +
+			"115b59f9e60cd9532fa33e0f75aefe30225c583a186cd82bd4daea9724a3d3b8"},
+	} {
+		t.Run(fmt.Sprintf("%s,iterations=%d,len=%d", v.hash, v.iterations, len(v.key)/2), func(t *testing.T) {
+			if v.iterations > 1e6 && testing.Short() {
+				skip.Skip(t, "takes seconds, and -short is set")
+			}
+			key, err := PBKDF2(v.hash, []byte(v.password), []byte(v.salt), v.iterations, len(v.key)/2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer key.Close()
+			if got := hex.EncodeToString(key.Bytes()); got != v.key {
+				t.Errorf("got %s, want %s", got, v.key)
+			}
+		})
+	}
+}
+
+func TestPBKDF2AgainstStandardLibrary(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	random := func(n int) []byte {
+		p := make([]byte, n)
+		for i := range p {
+			p[i] = byte(r.Uint32())
+		}
+		return p
+	}
+	for _, h := range []struct {
+		name string
+		new  func() hash.Hash
+	}{{"sha1", stdsha1.New}, {"sha256", sha256.New}, {"sha512", sha512.New}} {
+		for keyLen := 1; keyLen <= 140; keyLen++ {
+			// Passwords longer than a block are hashed first.
+			password, salt, iterations := random(r.IntN(300)), random(r.IntN(100)), 1+r.IntN(20)
+			want, err := stdpbkdf2.Key(h.new, string(password), salt, iterations, keyLen)
+			if err != nil {
+				t.Fatal(err)
+			}
+			key, err := PBKDF2(h.name, password, salt, iterations, keyLen)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(key.Bytes(), want) {
+				t.Errorf("%s, password %x, salt %x, iterations %d: got %x, want %x", h.name, password, salt, iterations, key.Bytes(), want)
+			}
+			key.Close()
+		}
+	}
+}
+
+func TestPBKDF2Refuses(t *testing.T) {
+	var unknown *hashes.UnknownError
+	if _, err := PBKDF2("md5", nil, nil, 1, 16); !errors.As(err, &unknown) || unknown.Name != "md5" {
+		t.Errorf("md5: error is %v", err)
+	}
+	for _, c := range []struct{ iterations, keyLen int }{{0, 16}, {-1, 16}, {MaxIterations + 1, 16}, {1, 0}, {1, -1}} {
+		if c.iterations < 0 && c.iterations > MaxIterations { // int has 32 bits
+			continue
+		}
+		key, err := PBKDF2("sha1", nil, nil, c.iterations, c.keyLen)
+		if err == nil || !strings.HasPrefix(err.Error(), "kdf: ") {
+			t.Errorf("%+v: error is %v", c, err)
+		}
+		if key != nil {
+			t.Errorf("%+v: got a key", c)
+		}
+	}
+}
+
+// spyHash remembers the memory that sums are appended to: the derived key is
+// built up there.
+type spyHash struct {
+	hash.Hash
+	seen *[][]byte
+}
+
+func (h spyHash) Sum(b []byte) []byte {
+	sum := h.Hash.Sum(b)
+	*h.seen = append(*h.seen, sum[:cap(sum)])
+	return sum
+}
+
+func TestPBKDF2WipesTheHeap(t *testing.T) {
+	var seen [][]byte
+	key := derive(func() hash.Hash { return &spyHash{sha1.New(), &seen} }, []byte("password"), []byte("salt"), 1, 30)
+	defer key.Close()
+	const want = "0c60c80f961f0e71f3a9b524af6012062fe037a6" // RFC 6070, then the second block
+	if got := hex.EncodeToString(key.Bytes()[:20]); got != want {
+		t.Fatalf("got %s, want %s", got, want)
+	}
+	found := 0
+	for _, b := range seen {
+		if len(b) == 40 { // two blocks of 20 for a key of 30
+			found++
+			if !bytes.Equal(b, make([]byte, len(b))) {
+				t.Errorf("left behind: %x", b)
+			}
+		}
+	}
+	if found == 0 {
+		t.Fatal("the derived key has not been seen on its way")
+	}
+}
+
+func BenchmarkPBKDF2(b *testing.B) {
+	for _, keyLen := range []int{20, 32, 64} {
+		b.Run(fmt.Sprintf("sha1,len=%d", keyLen), func(b *testing.B) {
+			const iterations = 10000
+			for b.Loop() {
+				key, err := PBKDF2("sha1", []byte("password"), []byte("salt"), iterations, keyLen)
+				if err != nil {
+					b.Fatal(err)
+				}
+				key.Close()
+			}
+			b.ReportMetric(float64(b.N)*iterations/b.Elapsed().Seconds(), "iterations/s")
+		})
+	}
+}
