@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"testing"
+)
+
+func TestExplain(t *testing.T) {
+	_, missing := os.Open("/does/not/exist")
+	for _, test := range []struct {
+		err  error
+		code int
+		hint string
+	}{
+		{usagef("bad"), exitUsage, ""},
+		{errors.New("anything"), exitUsage, ""},
+		{missing, exitBad, ""},
+		{fmt.Errorf("open: %w", fs.ErrPermission), exitPermission, hintPermission},
+		{&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, exitPermission, hintPermission},
+		{&fs.PathError{Op: "open", Path: "x", Err: syscall.EBUSY}, exitBusy, ""},
+		{&fs.PathError{Op: "link", Path: "x", Err: syscall.EEXIST}, exitBusy, ""},
+		{&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, exitBad, hintNoSpace},
+		{&fs.PathError{Op: "read", Path: "x", Err: syscall.EIO}, exitBad, ""},
+		{syscall.ENOMEM, exitMemory, ""},
+		{&signalError{syscall.SIGINT}, 130, ""},
+		{&signalError{syscall.SIGTERM}, 143, ""},
+		{withHint(syscall.EIO, "do"), exitBad, "do"},
+		{fmt.Errorf("more: %w", failf(exitBusy, "do", "in use: %w", io.EOF)), exitBusy, "do"},
+		{withHint(failf(exitBusy, "inner", "in use"), "outer"), exitBusy, "outer"},
+	} {
+		code, hint := explain(test.err)
+		if code != test.code || hint != test.hint {
+			t.Errorf("explain(%v) = %d, %q, want %d, %q", test.err, code, hint, test.code, test.hint)
+		}
+	}
+	if withHint(nil, "do") != nil {
+		t.Error("withHint(nil) is an error")
+	}
+}
+
+func TestConfirmWithoutTerminal(t *testing.T) {
+	before := screen
+	defer func() { screen = before }()
+	stdin := os.Stdin
+	defer func() { os.Stdin = stdin }()
+	os.Stdin, _ = os.Open(os.DevNull)
+
+	screen.quiet = false
+	if code, _ := explain(confirm(context.Background(), "this destroys")); code != exitBusy {
+		t.Errorf("with no terminal: code %d, want %d", code, exitBusy)
+	}
+	screen.quiet = true
+	if err := confirm(context.Background(), "this destroys"); err != nil {
+		t.Errorf("with -q: %v", err)
+	}
+}

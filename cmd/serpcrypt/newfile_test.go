@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func names(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return strings.Join(all, " ")
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestNewFile(t *testing.T) {
+	for kind, create := range map[string]func(string) (*newFile, error){"unnamed": createUnnamed, "hidden": createHidden} {
+		t.Run(kind, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "box")
+			make := func(text string) *newFile {
+				f, err := create(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := f.WriteString(text); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := os.Lstat(path); kind == "unnamed" && text == "one" && !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("%s exists before it is published", path)
+				}
+				return f
+			}
+
+			f := make("one")
+			f.discard()
+			if got := names(t, dir); got != "" {
+				t.Errorf("left after discard: %s", got)
+			}
+
+			f = make("two")
+			if err := f.publish(false); err != nil {
+				t.Fatal(err)
+			}
+			f.discard()
+			if got := names(t, dir); got != "box" || content(t, path) != "two" {
+				t.Errorf("the folder has %q", got)
+			}
+			if info, _ := os.Stat(path); info.Mode() != 0o600 {
+				t.Errorf("mode %v, want 0600", info.Mode())
+			}
+
+			f = make("three")
+			err := f.publish(false)
+			if code, _ := explain(err); code != exitBusy {
+				t.Errorf("over an existing file: error %v, code %d, want %d", err, code, exitBusy)
+			}
+			f.discard()
+			if got := names(t, dir); got != "box" || content(t, path) != "two" {
+				t.Errorf("the folder has %q after a refused file", got)
+			}
+
+			f = make("four")
+			if err := f.publish(true); err != nil {
+				t.Fatal(err)
+			}
+			f.discard()
+			if got := names(t, dir); got != "box" || content(t, path) != "four" {
+				t.Errorf("the folder has %q after a replaced file", got)
+			}
+		})
+	}
+}
+
+func TestReserve(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "box")
+	f, err := createUnnamed(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.discard()
+	if err := f.reserve(1 << 20); err != nil {
+		t.Fatal(err)
+	}
+	if info, _ := f.Stat(); info.Size() != 1<<20 {
+		t.Errorf("size %d after reserving 1 MiB", info.Size())
+	}
+	err = f.reserve(1 << 60)
+	if code, _ := explain(err); code != exitBad || !strings.Contains(err.Error(), "are free") {
+		t.Errorf("reserving 1 EiB: error %v, code %d", err, code)
+	}
+	if _, err := createUnnamed(filepath.Join(t.TempDir(), "none", "box")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in a folder that is not there: error %v", err)
+	}
+}
