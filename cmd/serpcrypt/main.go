@@ -102,20 +102,21 @@ func commands() []*cli.Command {
 }
 
 func globalFlags() []cli.Flag {
-	return []cli.Flag{
+	return append([]cli.Flag{
 		&cli.BoolFlag{Name: "json", Usage: "print one JSON document instead of text", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "batch-mode", Aliases: []string{"q"}, Usage: "ask nothing: every answer is yes", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "debug", Usage: "tell on standard error what is done", DisableDefaultText: true},
-	}
+	}, kernelFlags()...)
 }
 
-// prepare makes the process safe to hold keys before any command runs.
+// prepare runs before every command: it makes the process safe to hold keys,
+// and refuses to work with code that computes wrong.
 func prepare(c *cli.Context) error {
 	screen.quiet, screen.debug = c.Bool("batch-mode"), c.Bool("debug")
 	if err := secret.HardenProcess(); err != nil {
 		return err
 	}
-	return nil
+	return checkKernels(c)
 }
 
 func asUsageError(c *cli.Context, err error, _ bool) error {
