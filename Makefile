@@ -1,0 +1,33 @@
+# Each target is one command; `make help` lists them.
+
+.PHONY: build quickstart test test-dmcrypt bench generate install clean help
+.DEFAULT_GOAL := build
+
+PREFIX ?= /usr/local
+
+build: ## build bin/serpcrypt
+	@scripts/build.sh
+
+quickstart: ## build it and show a container's whole life, in a temporary folder
+	@scripts/quickstart.sh
+
+test: ## run all tests
+	@scripts/test.sh
+
+test-dmcrypt: ## exchange containers with the kernel's dm-crypt, in an emulated machine
+	@test/dmcrypt/run.sh
+
+bench: build ## measure this machine
+	@bin/serpcrypt bench
+
+generate: ## write the generated assembly anew
+	@scripts/generate.sh
+
+install: build ## install into $(PREFIX), /usr/local unless told otherwise
+	install -D -m 755 bin/serpcrypt $(DESTDIR)$(PREFIX)/bin/serpcrypt
+
+clean: ## remove what was built
+	rm -rf bin build
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 15

@@ -1,0 +1,5 @@
+#!/bin/bash
+# Builds bin/serpcrypt.
+. "$(dirname "$0")/common.sh"
+need_go
+build
