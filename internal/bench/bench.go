@@ -1,0 +1,221 @@
+// Package bench measures how fast the cipher, the hash and the key derivation
+// are on this machine. It times the exported calls that containers use, and
+// checks all that they compute against other code.
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"serpcrypt/cipher/serpent"
+	"serpcrypt/internal/cpucycles"
+)
+
+// Options say what to measure.
+type Options struct {
+	Suites   []string              // empty: all
+	Kernel   serpent.Kernel        // the only one to report on; Auto: all that there are
+	Each     time.Duration         // for each measurement; 0: DefaultEach
+	Progress func(done, total int) // tells how many measurements are through; may be nil
+}
+
+// DefaultEach gives medians of some hundred batches.
+const DefaultEach = 100 * time.Millisecond
+
+// Report is all that was measured.
+type Report struct {
+	Machine Machine
+	Serpent []SerpentResult
+	SHA1    []SHA1Result
+	KDF     []KDFResult
+}
+
+// SerpentResult is the speed of one mode and direction with one size of
+// request. A request is one call with one IV, as a sector is.
+type SerpentResult struct {
+	Suite          string  `json:"suite"` // "serpent"
+	Kernel         string  `json:"kernel"`
+	Mode           string  `json:"mode"`
+	Op             string  `json:"op"` // "enc" or "dec"
+	Bytes          int     `json:"bytes"`
+	BytesPerSecond float64 `json:"bytes_per_second"`
+	CyclesPerByte  float64 `json:"cycles_per_byte,omitempty"` // 0: not known on this architecture
+	RatioToGeneric float64 `json:"ratio_to_generic"`          // of speeds, in the same run
+}
+
+// SHA1Result is the speed of hashing messages of one size.
+type SHA1Result struct {
+	Suite          string  `json:"suite"`  // "sha1"
+	Kernel         string  `json:"kernel"` // "stdlib" is crypto/sha1
+	Bytes          int     `json:"bytes"`
+	UpdateBytes    int     `json:"update_bytes"` // in each Write
+	BytesPerSecond float64 `json:"bytes_per_second"`
+	CyclesPerByte  float64 `json:"cycles_per_byte,omitempty"`
+	RatioToStdlib  float64 `json:"ratio_to_stdlib"`
+}
+
+// KDFResult is the speed of PBKDF2 for keys of one size.
+type KDFResult struct {
+	Suite               string  `json:"suite"` // "kdf"
+	Hash                string  `json:"hash"`
+	Kernel              string  `json:"kernel"` // of the hash
+	Bytes               int     `json:"bytes"`  // of the key
+	IterationsPerSecond float64 `json:"iterations_per_second"`
+	RatioToStdlib       float64 `json:"ratio_to_stdlib"` // to crypto/pbkdf2 with the hash of the standard library
+}
+
+// MarshalJSON puts the results of all suites into one list.
+func (r *Report) MarshalJSON() ([]byte, error) {
+	results := []any{}
+	for _, x := range r.Serpent {
+		results = append(results, x)
+	}
+	for _, x := range r.SHA1 {
+		results = append(results, x)
+	}
+	for _, x := range r.KDF {
+		results = append(results, x)
+	}
+	return json.Marshal(struct {
+		Machine Machine `json:"machine"`
+		Results []any   `json:"results"`
+	}{r.Machine, results})
+}
+
+// MismatchError is output that differs from that of the code it is compared
+// with: the processor or the program is at fault.
+type MismatchError struct{ What string }
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("bench: wrong output: %s", e.What)
+}
+
+// UnknownSuiteError is the name of a suite that there is not.
+type UnknownSuiteError struct{ Name string }
+
+func (e *UnknownSuiteError) Error() string {
+	return fmt.Sprintf("bench: unknown suite %q (known: %s)", e.Name, strings.Join(Suites(), ", "))
+}
+
+var suites = []struct {
+	name     string
+	contests func(r *Report, only serpent.Kernel) ([]contest, error)
+}{{"serpent", serpentContests}, {"sha1", sha1Contests}, {"kdf", kdfContests}}
+
+// Suites returns the names that Options.Suites may hold.
+func Suites() []string {
+	var names []string
+	for _, s := range suites {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// Run measures. The error is an *UnknownSuiteError, a *MismatchError, that of
+// ctx, or that of a kernel which this CPU lacks.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	for _, name := range o.Suites {
+		if !slices.Contains(Suites(), name) {
+			return nil, &UnknownSuiteError{name}
+		}
+	}
+	report := &Report{Machine: thisMachine()}
+	var contests []contest
+	for _, s := range suites {
+		if len(o.Suites) > 0 && !slices.Contains(o.Suites, s.name) {
+			continue
+		}
+		more, err := s.contests(report, o.Kernel)
+		if err != nil {
+			return nil, fmt.Errorf("bench: %w", err)
+		}
+		contests = append(contests, more...)
+	}
+	each := o.Each
+	if each <= 0 {
+		each = DefaultEach
+	}
+	for i, c := range contests {
+		if o.Progress != nil {
+			o.Progress(i, len(contests))
+		}
+		if err := c.measure(ctx, each); err != nil {
+			return nil, err
+		}
+	}
+	return report, nil
+}
+
+// contest is the same work done by several contestants in turn.
+type contest struct {
+	what        string
+	contestants []contestant // the first is what the others are compared with
+	report      func(costs []cpucycles.Cost)
+}
+
+type contestant struct {
+	name   string
+	run    func() // writes to output
+	output []byte
+}
+
+func (c *contest) measure(ctx context.Context, each time.Duration) error {
+	var functions []func()
+	for _, x := range c.contestants {
+		clear(x.output)
+		functions = append(functions, x.run)
+	}
+	costs, err := cpucycles.Measure(ctx, each, functions...)
+	if err != nil {
+		return err
+	}
+	reference := c.contestants[0]
+	for _, x := range c.contestants {
+		if !bytes.Equal(x.output, reference.output) {
+			return &MismatchError{fmt.Sprintf("%s: %s computes other bytes than %s", c.what, x.name, reference.name)}
+		}
+		if allZero(x.output) {
+			return &MismatchError{fmt.Sprintf("%s: %s computes nothing but zeros", c.what, x.name)}
+		}
+	}
+	c.report(costs)
+	return nil
+}
+
+func allZero(p []byte) bool {
+	for _, b := range p {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// speed turns the cost of a call into what is reported of it, each with the
+// digits that mean something.
+type speed struct{ perSecond, cyclesPerUnit, ratio float64 }
+
+// speedOf is for a call that handles a number of units, bytes or iterations.
+func speedOf(units int, cost, reference cpucycles.Cost) speed {
+	return speed{
+		perSecond:     math.Round(float64(units) / cost.Nanoseconds * 1e9),
+		cyclesPerUnit: roundTo(cost.Cycles/float64(units), 1000),
+		ratio:         roundTo(reference.Nanoseconds/cost.Nanoseconds, 1000),
+	}
+}
+
+func roundTo(x, fraction float64) float64 { return math.Round(x*fraction) / fraction }
+
+// testBytes returns n bytes without a pattern that a cipher could like.
+func testBytes(n int) []byte {
+	p := make([]byte, n)
+	rand.NewChaCha8([32]byte{}).Read(p)
+	return p
+}

@@ -1,0 +1,367 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"serpcrypt/cipher/serpent"
+	"serpcrypt/internal/cpucycles"
+)
+
+// A measuring time that is over at once: each function runs a few times.
+const atOnce = time.Nanosecond
+
+func run(t *testing.T, o Options) *Report {
+	t.Helper()
+	o.Each = atOnce
+	r, err := Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestEverySuiteIsComplete(t *testing.T) {
+	var steps []int
+	r := run(t, Options{Progress: func(done, total int) { steps = append(steps, done, total) }})
+
+	if r.Machine.CPU == "" || r.Machine.Kernel == "" || r.Machine.Cores < 1 {
+		t.Errorf("machine is %+v", r.Machine)
+	}
+
+	got := map[string]int{}
+	check := func(row string, perSecond, cycles, ratio float64, isReference bool) {
+		got[row]++
+		if perSecond <= 0 || ratio <= 0 || (cycles > 0) != cpucycles.Known {
+			t.Errorf("%s: %v a second, %v cycles, ratio %v", row, perSecond, cycles, ratio)
+		}
+		if isReference && ratio != 1 {
+			t.Errorf("%s: ratio to itself is %v", row, ratio)
+		}
+	}
+	for _, x := range r.Serpent {
+		check(fmt.Sprint(x.Suite, x.Kernel, x.Mode, x.Op, x.Bytes), x.BytesPerSecond, x.CyclesPerByte, x.RatioToGeneric, x.Kernel == "generic")
+	}
+	for _, x := range r.SHA1 {
+		check(fmt.Sprint(x.Suite, x.Kernel, x.Bytes, x.UpdateBytes), x.BytesPerSecond, x.CyclesPerByte, x.RatioToStdlib, x.Kernel == "stdlib")
+	}
+	for _, x := range r.KDF {
+		cycles := 0.0
+		if cpucycles.Known { // this suite does not report them
+			cycles = 1
+		}
+		check(fmt.Sprint(x.Suite, x.Hash, x.Kernel, x.Bytes), x.IterationsPerSecond, cycles, x.RatioToStdlib, x.Kernel == "stdlib" && x.Hash == "sha1")
+	}
+
+	var want []string
+	sizes := []int{16, 64, 256, 1024, 8192}
+	for _, k := range serpent.Kernels() {
+		for _, mode := range []string{"ecb", "cbc", "ctr", "lrw", "xts"} {
+			for _, op := range []string{"enc", "dec"} {
+				for _, size := range sizes {
+					want = append(want, fmt.Sprint("serpent", k, mode, op, size))
+				}
+			}
+		}
+	}
+	for _, size := range sizes {
+		want = append(want, fmt.Sprint("sha1", "generic", size, size), fmt.Sprint("sha1", "stdlib", size, size))
+	}
+	for _, size := range []int{20, 32, 64} {
+		want = append(want, fmt.Sprint("kdf", "sha1", "generic", size), fmt.Sprint("kdf", "sha1", "stdlib", size),
+			fmt.Sprint("kdf", "sha256", "stdlib", size), fmt.Sprint("kdf", "sha512", "stdlib", size))
+	}
+	for _, row := range want {
+		if got[row] != 1 {
+			t.Errorf("%s is there %d times", row, got[row])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d rows, want %d", len(got), len(want))
+	}
+
+	const contests = 10*5 + 5 + 9
+	if len(steps) != 2*contests {
+		t.Fatalf("progress was told %d times, want %d", len(steps)/2, contests)
+	}
+	for i := range contests {
+		if steps[2*i] != i || steps[2*i+1] != contests {
+			t.Fatalf("progress number %d is %d of %d", i, steps[2*i], steps[2*i+1])
+		}
+	}
+}
+
+func TestSuitesAndKernelsCanBeChosen(t *testing.T) {
+	r := run(t, Options{Suites: []string{"sha1", "sha1"}})
+	if len(r.Serpent) != 0 || len(r.SHA1) != 10 || len(r.KDF) != 0 {
+		t.Errorf("sha1 only: %d, %d and %d results", len(r.Serpent), len(r.SHA1), len(r.KDF))
+	}
+	for _, k := range serpent.Kernels() {
+		r := run(t, Options{Suites: []string{"serpent"}, Kernel: k})
+		if len(r.Serpent) != 50 || len(r.SHA1) != 0 {
+			t.Errorf("%s only: %d and %d results", k, len(r.Serpent), len(r.SHA1))
+		}
+		for _, x := range r.Serpent {
+			if x.Kernel != k.String() {
+				t.Fatalf("%s only: a result of %s", k, x.Kernel)
+			}
+		}
+	}
+	var unknown *UnknownSuiteError
+	if _, err := Run(context.Background(), Options{Suites: []string{"sha1", "aes"}}); !errors.As(err, &unknown) || unknown.Name != "aes" {
+		t.Errorf("unknown suite: error is %v", err)
+	}
+}
+
+func TestRunStopsWithContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	last := 0
+	_, err := Run(ctx, Options{Each: atOnce, Progress: func(done, _ int) {
+		if last = done; done == 3 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || last != 3 {
+		t.Errorf("after step %d: error is %v", last, err)
+	}
+}
+
+func TestWrongOutputIsFound(t *testing.T) {
+	fill := func(name string, b byte) contestant {
+		p := make([]byte, 3)
+		return contestant{name, func() { p[0], p[2] = 1, b }, p}
+	}
+	nothing := contestant{"idle", func() {}, make([]byte, 3)}
+	stale := fill("stale", 7)
+	stale.run()
+	stale.run = func() {}
+	for _, c := range []struct {
+		contestants []contestant
+		want        string
+	}{
+		{[]contestant{fill("a", 7), fill("b", 7)}, ""},
+		{[]contestant{fill("a", 7), fill("b", 7), fill("c", 8)}, "bench: wrong output: work: c computes other bytes than a"},
+		{[]contestant{nothing, nothing}, "bench: wrong output: work: idle computes nothing but zeros"},
+		{[]contestant{fill("a", 7), stale}, "bench: wrong output: work: stale computes other bytes than a"},
+	} {
+		reported := false
+		contest := contest{"work", c.contestants, func([]cpucycles.Cost) { reported = true }}
+		err := contest.measure(context.Background(), atOnce)
+		if c.want == "" {
+			if err != nil || !reported {
+				t.Errorf("good output: error is %v", err)
+			}
+			continue
+		}
+		var mismatch *MismatchError
+		if !errors.As(err, &mismatch) || err.Error() != c.want || reported {
+			t.Errorf("error is %v, want %q", err, c.want)
+		}
+	}
+}
+
+// Each operation computes something of its own, and decryption undoes
+// encryption: the table's columns are what they say.
+func TestOperations(t *testing.T) {
+	e, err := newEngine(serpent.Generic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 64
+	plain := testBytes(size)
+	seen := map[string]string{}
+	outputs := map[string][]byte{}
+	for _, o := range operations {
+		src := plain
+		if o.op == "dec" {
+			src = outputs[o.mode]
+		}
+		out := make([]byte, size)
+		o.run(e, out, src)
+		if o.op == "dec" {
+			if string(out) != string(plain) {
+				t.Errorf("%s-dec does not undo %s-enc", o.mode, o.mode)
+			}
+			continue
+		}
+		outputs[o.mode] = out
+		if other, ok := seen[string(out)]; ok {
+			t.Errorf("%s computes the same as %s", o.mode, other)
+		}
+		seen[string(out)] = o.mode
+	}
+	if len(seen) != 5 {
+		t.Errorf("%d modes", len(seen))
+	}
+}
+
+func TestSpeedOf(t *testing.T) {
+	got := speedOf(64, cpucycles.Cost{Nanoseconds: 320, Cycles: 1000}, cpucycles.Cost{Nanoseconds: 800, Cycles: 2500})
+	if want := (speed{perSecond: 200e6, cyclesPerUnit: 15.625, ratio: 2.5}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	got = speedOf(3, cpucycles.Cost{Nanoseconds: 7}, cpucycles.Cost{Nanoseconds: 1})
+	if want := (speed{perSecond: 428571429, cyclesPerUnit: 0, ratio: 0.143}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// sample is a small report, for the layouts.
+func sample() *Report {
+	r := &Report{Machine: Machine{"Some CPU", 4, "Linux 7.0"}}
+	for _, x := range []struct {
+		kernel string
+		op     string
+		bytes  int
+		ratio  float64
+	}{
+		{"generic", "enc", 16, 1}, {"sse2", "enc", 16, 0.996}, {"generic", "enc", 8192, 1}, {"sse2", "enc", 8192, 2.5},
+		{"generic", "dec", 16, 1}, {"sse2", "dec", 16, 1.014}, {"generic", "dec", 8192, 1}, {"sse2", "dec", 8192, 2.537},
+	} {
+		r.Serpent = append(r.Serpent, SerpentResult{"serpent", x.kernel, "ecb", x.op, x.bytes, 130e6 * x.ratio, 27.1 / x.ratio, x.ratio})
+	}
+	r.SHA1 = []SHA1Result{{"sha1", "stdlib", 16, 16, 1e8, 0, 1}, {"sha1", "generic", 16, 16, 9e7, 0, 0.9}}
+	r.KDF = []KDFResult{{"kdf", "sha1", "generic", 20, 2345678, 0.512}, {"kdf", "sha256", "stdlib", 20, 12345678, 1}}
+	return r
+}
+
+func TestTables(t *testing.T) {
+	const want = `Some CPU, 4 cores, Linux 7.0
+
+serpent, generic, MB/s (10^6 bytes)
+
+size    ecb-enc ecb-dec
+16B     130.0   130.0
+8192B   130.0   130.0
+
+serpent, generic, core cycles per byte
+
+size    ecb-enc ecb-dec
+16B     27.10   27.10
+8192B   27.10   27.10
+
+serpent, sse2/generic speed ratios
+
+size    ecb-enc ecb-dec
+16B     1.00x   1.01x
+8192B   2.50x   2.54x
+
+serpent, sse2, MB/s (10^6 bytes)
+
+size    ecb-enc ecb-dec
+16B     129.5   131.8
+8192B   325.0   329.8
+
+serpent, sse2, core cycles per byte
+
+size    ecb-enc ecb-dec
+16B     27.21   26.73
+8192B   10.84   10.68
+
+sha1, speed ratios to the standard library
+
+size    stdlib  generic
+16B     1.00x   0.90x
+
+sha1, MB/s (10^6 bytes)
+
+size    stdlib  generic
+16B     100.0   90.0
+
+sha1, core cycles per byte
+
+size    stdlib  generic
+16B     -       -
+
+pbkdf2 by length of the key, speed ratios to the standard library
+
+hash          20B
+sha1 generic  0.51x
+sha256 stdlib 1.00x
+
+pbkdf2 by length of the key, million iterations per second
+
+hash          20B
+sha1 generic  2.346
+sha256 stdlib 12.346
+`
+	var got strings.Builder
+	if err := sample().WriteTables(&got); err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	r := sample()
+	r.Serpent = r.Serpent[1:2]
+	got, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{
+  "machine": {
+    "cpu": "Some CPU",
+    "cores": 4,
+    "kernel": "Linux 7.0"
+  },
+  "results": [
+    {
+      "suite": "serpent",
+      "kernel": "sse2",
+      "mode": "ecb",
+      "op": "enc",
+      "bytes": 16,
+      "bytes_per_second": 129480000,
+      "cycles_per_byte": 27.208835341365464,
+      "ratio_to_generic": 0.996
+    },
+    {
+      "suite": "sha1",
+      "kernel": "stdlib",
+      "bytes": 16,
+      "update_bytes": 16,
+      "bytes_per_second": 100000000,
+      "ratio_to_stdlib": 1
+    },
+    {
+      "suite": "sha1",
+      "kernel": "generic",
+      "bytes": 16,
+      "update_bytes": 16,
+      "bytes_per_second": 90000000,
+      "ratio_to_stdlib": 0.9
+    },
+    {
+      "suite": "kdf",
+      "hash": "sha1",
+      "kernel": "generic",
+      "bytes": 20,
+      "iterations_per_second": 2345678,
+      "ratio_to_stdlib": 0.512
+    },
+    {
+      "suite": "kdf",
+      "hash": "sha256",
+      "kernel": "stdlib",
+      "bytes": 20,
+      "iterations_per_second": 12345678,
+      "ratio_to_stdlib": 1
+    }
+  ]
+}`
+	if string(got) != want {
+		t.Errorf("got\n%s", got)
+	}
+	empty, err := json.Marshal(&Report{})
+	if want := `{"machine":{"cpu":"","cores":0,"kernel":""},"results":[]}`; err != nil || string(empty) != want {
+		t.Errorf("empty report is %s, %v", empty, err)
+	}
+}

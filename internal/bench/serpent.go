@@ -1,0 +1,99 @@
+package bench
+
+import (
+	"fmt"
+
+	"serpcrypt/cipher/serpent"
+	"serpcrypt/internal/cpucycles"
+)
+
+// The sizes of Linux's crypto/tcrypt.c.
+var requestSizes = []int{16, 64, 256, 1024, 8192}
+
+// engine is what a request of any mode needs, with one kernel.
+type engine struct {
+	data, tweak serpent.Cipher
+	iv          [serpent.BlockSize]byte // or sector number, or first counter
+	sectorTweak [serpent.BlockSize]byte // XTS
+	blockTweaks []byte                  // LRW; they come from a table, not from the cipher
+}
+
+// operations are the columns of the table. Each does one request as
+// cipher/modes does one sector.
+var operations = []struct {
+	mode, op string
+	run      func(e *engine, dst, src []byte)
+}{
+	{"ecb", "enc", func(e *engine, dst, src []byte) { e.data.EncryptBlocks(dst, src) }},
+	{"ecb", "dec", func(e *engine, dst, src []byte) { e.data.DecryptBlocks(dst, src) }},
+	{"cbc", "enc", func(e *engine, dst, src []byte) { e.data.EncryptCBC(dst, src, e.iv[:]) }},
+	{"cbc", "dec", func(e *engine, dst, src []byte) { e.data.DecryptCBC(dst, src, e.iv[:]) }},
+	{"ctr", "enc", func(e *engine, dst, src []byte) { e.data.CryptCTR(dst, src, e.iv[:]) }},
+	{"ctr", "dec", func(e *engine, dst, src []byte) { e.data.CryptCTR(dst, src, e.iv[:]) }},
+	{"lrw", "enc", func(e *engine, dst, src []byte) { e.data.EncryptXEX(dst, src, e.blockTweaks[:len(src)]) }},
+	{"lrw", "dec", func(e *engine, dst, src []byte) { e.data.DecryptXEX(dst, src, e.blockTweaks[:len(src)]) }},
+	{"xts", "enc", func(e *engine, dst, src []byte) { e.data.EncryptXTS(dst, src, e.startTweak()) }},
+	{"xts", "dec", func(e *engine, dst, src []byte) { e.data.DecryptXTS(dst, src, e.startTweak()) }},
+}
+
+// startTweak encrypts the sector number, as XTS does for each sector.
+func (e *engine) startTweak() []byte {
+	e.tweak.EncryptBlocks(e.sectorTweak[:], e.iv[:])
+	return e.sectorTweak[:]
+}
+
+func newEngine(k serpent.Kernel) (*engine, error) {
+	e := &engine{blockTweaks: testBytes(requestSizes[len(requestSizes)-1])}
+	key := testBytes(64)
+	if err := e.data.Init(key[:32], k); err != nil {
+		return nil, err
+	}
+	if err := e.tweak.Init(key[32:], k); err != nil {
+		return nil, err
+	}
+	copy(e.iv[:], key)
+	return e, nil
+}
+
+func serpentContests(report *Report, only serpent.Kernel) ([]contest, error) {
+	kernels := serpent.Kernels()
+	if only != serpent.Auto {
+		kernels = []serpent.Kernel{serpent.Generic}
+		if only != serpent.Generic {
+			kernels = append(kernels, only)
+		}
+	}
+	var engines []*engine
+	for _, k := range kernels {
+		e, err := newEngine(k)
+		if err != nil {
+			return nil, err
+		}
+		engines = append(engines, e)
+	}
+	var contests []contest
+	for _, o := range operations {
+		for _, size := range requestSizes {
+			c := contest{what: fmt.Sprintf("serpent %s-%s of %d bytes", o.mode, o.op, size)}
+			src := testBytes(size)
+			for i, k := range kernels {
+				e, dst := engines[i], make([]byte, size)
+				c.contestants = append(c.contestants, contestant{k.String(), func() { o.run(e, dst, src) }, dst})
+			}
+			c.report = func(costs []cpucycles.Cost) {
+				for i, k := range kernels {
+					if only != serpent.Auto && only != k {
+						continue
+					}
+					s := speedOf(size, costs[i], costs[0])
+					report.Serpent = append(report.Serpent, SerpentResult{
+						Suite: "serpent", Kernel: k.String(), Mode: o.mode, Op: o.op, Bytes: size,
+						BytesPerSecond: s.perSecond, CyclesPerByte: s.cyclesPerUnit, RatioToGeneric: s.ratio,
+					})
+				}
+			}
+			contests = append(contests, c)
+		}
+	}
+	return contests, nil
+}

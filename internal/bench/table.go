@@ -1,0 +1,129 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// WriteTables prints the report in the layout of the table that came with
+// Linux's Serpent for SSE2 in 2011: a row for each size, a column for each mode
+// and direction, and speeds as ratios to the portable code.
+func (r *Report) WriteTables(w io.Writer) error {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s, %d cores, %s\n", r.Machine.CPU, r.Machine.Cores, r.Machine.Kernel)
+	for _, t := range r.tables() {
+		fmt.Fprintf(&out, "\n%s", t)
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func (r *Report) tables() []*table {
+	var tables []*table
+	for _, results := range byKernel(r.Serpent) {
+		kernel := results[0].Kernel
+		add := func(what string, cell func(SerpentResult) string) {
+			tables = append(tables, newTable("serpent, "+what, "size", results, func(x SerpentResult) (row, column, _ string) {
+				return inBytes(x.Bytes), x.Mode + "-" + x.Op, cell(x)
+			}))
+		}
+		if kernel != "generic" {
+			add(kernel+"/generic speed ratios", func(x SerpentResult) string { return asRatio(x.RatioToGeneric) })
+		}
+		add(kernel+", MB/s (10^6 bytes)", func(x SerpentResult) string { return asMegabytes(x.BytesPerSecond) })
+		add(kernel+", core cycles per byte", func(x SerpentResult) string { return asCycles(x.CyclesPerByte) })
+	}
+	if len(r.SHA1) > 0 {
+		add := func(what string, cell func(SHA1Result) string) {
+			tables = append(tables, newTable("sha1, "+what, "size", r.SHA1, func(x SHA1Result) (row, column, _ string) {
+				return inBytes(x.Bytes), x.Kernel, cell(x)
+			}))
+		}
+		add("speed ratios to the standard library", func(x SHA1Result) string { return asRatio(x.RatioToStdlib) })
+		add("MB/s (10^6 bytes)", func(x SHA1Result) string { return asMegabytes(x.BytesPerSecond) })
+		add("core cycles per byte", func(x SHA1Result) string { return asCycles(x.CyclesPerByte) })
+	}
+	if len(r.KDF) > 0 {
+		add := func(what string, cell func(KDFResult) string) {
+			tables = append(tables, newTable("pbkdf2 by length of the key, "+what, "hash", r.KDF, func(x KDFResult) (row, column, _ string) {
+				return x.Hash + " " + x.Kernel, inBytes(x.Bytes), cell(x)
+			}))
+		}
+		add("speed ratios to the standard library", func(x KDFResult) string { return asRatio(x.RatioToStdlib) })
+		add("million iterations per second", func(x KDFResult) string { return fmt.Sprintf("%.3f", x.IterationsPerSecond/1e6) })
+	}
+	return tables
+}
+
+// byKernel splits the results, in the order in which the kernels first appear.
+func byKernel(results []SerpentResult) [][]SerpentResult {
+	var split [][]SerpentResult
+	for _, x := range results {
+		i := slices.IndexFunc(split, func(s []SerpentResult) bool { return s[0].Kernel == x.Kernel })
+		if i < 0 {
+			i = len(split)
+			split = append(split, nil)
+		}
+		split[i] = append(split[i], x)
+	}
+	return split
+}
+
+func inBytes(n int) string         { return fmt.Sprintf("%dB", n) }
+func asRatio(x float64) string     { return fmt.Sprintf("%.2fx", x) }
+func asMegabytes(x float64) string { return fmt.Sprintf("%.1f", x/1e6) }
+
+func asCycles(x float64) string {
+	if x == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", x)
+}
+
+// table has its rows and columns in the order in which they first appear.
+type table struct {
+	title, corner string
+	rows, columns []string
+	cells         map[[2]string]string // by row and column
+}
+
+// newTable puts each result where place says.
+func newTable[T any](title, corner string, results []T, place func(T) (row, column, cell string)) *table {
+	t := &table{title: title, corner: corner, cells: map[[2]string]string{}}
+	for _, x := range results {
+		row, column, cell := place(x)
+		if !slices.Contains(t.rows, row) {
+			t.rows = append(t.rows, row)
+		}
+		if !slices.Contains(t.columns, column) {
+			t.columns = append(t.columns, column)
+		}
+		t.cells[[2]string{row, column}] = cell
+	}
+	return t
+}
+
+// String gives each column 8 characters, and the first as many as it needs.
+func (t *table) String() string {
+	const width = 8
+	first := width
+	for _, row := range t.rows {
+		first = max(first, len(row)+1)
+	}
+	var out strings.Builder
+	out.WriteString(t.title + "\n\n")
+	line := func(name string, cell func(column string) string) {
+		s := fmt.Sprintf("%-*s", first, name)
+		for _, column := range t.columns {
+			s += fmt.Sprintf("%-*s", width, cell(column))
+		}
+		out.WriteString(strings.TrimRight(s, " ") + "\n")
+	}
+	line(t.corner, func(column string) string { return column })
+	for _, row := range t.rows {
+		line(row, func(column string) string { return t.cells[[2]string{row, column}] })
+	}
+	return out.String()
+}
