@@ -1,0 +1,174 @@
+// Package golden gives tests the LUKS1 containers that cryptsetup and qemu-img
+// have made: see testdata/golden/README.
+package golden
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ulikunitz/xz"
+
+	"serpcrypt/internal/skip"
+)
+
+// FolderEnv names the folder of the images that are too big for testdata.
+const FolderEnv = "SERPCRYPT_GOLDEN"
+
+// Image is a container and what is known of it.
+type Image struct {
+	Name            string
+	Passphrases     map[int][]byte // by key slot
+	KeyFile         string         // path, "" if there is none
+	VolumeKey       []byte
+	PayloadOffset   int64
+	PayloadSize     int64
+	PlaintextSHA256 string
+
+	packed string // path
+	sha256 string
+}
+
+// Small returns the images of testdata.
+func Small(t testing.TB) []*Image {
+	t.Helper()
+	images := load(t, testdata(t))
+	if len(images) < 7 {
+		t.Fatalf("golden: only %d images in testdata", len(images))
+	}
+	return images
+}
+
+// Big returns the other images, those that FolderEnv's folder has on top of
+// testdata, or skips the test if it is not set.
+func Big(t testing.TB) []*Image {
+	t.Helper()
+	folder := os.Getenv(FolderEnv)
+	if folder == "" {
+		skip.Skip(t, FolderEnv+" does not name the folder of the bigger images")
+	}
+	var big []*Image
+	for _, image := range load(t, folder) {
+		if _, err := os.Stat(filepath.Join(testdata(t), image.Name+".txt")); err != nil {
+			big = append(big, image)
+		}
+	}
+	if len(big) == 0 {
+		t.Fatalf("golden: no bigger images in %s", folder)
+	}
+	return big
+}
+
+// testdata finds the folder from wherever in the module the test runs.
+func testdata(t testing.TB) string {
+	t.Helper()
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			return filepath.Join(folder, "testdata", "golden")
+		}
+		if folder == filepath.Dir(folder) {
+			t.Fatal("golden: the test does not run inside the module")
+		}
+		folder = filepath.Dir(folder)
+	}
+}
+
+// load reads what is said of the LUKS1 images with attached header in folder.
+func load(t testing.TB, folder string) []*Image {
+	t.Helper()
+	texts, err := filepath.Glob(filepath.Join(folder, "*.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var images []*Image
+	for _, text := range texts {
+		name := strings.TrimSuffix(filepath.Base(text), ".txt")
+		isLUKS1 := strings.HasPrefix(name, "l1-") || strings.HasPrefix(name, "q-")
+		if isLUKS1 && !strings.HasPrefix(name, "l1-detached") {
+			images = append(images, parse(t, text))
+		}
+	}
+	return images
+}
+
+func parse(t testing.TB, path string) *Image {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := strings.TrimSuffix(path, ".txt")
+	image := &Image{Name: filepath.Base(base), Passphrases: map[int][]byte{}, packed: base + ".img.xz"}
+	head, _, _ := strings.Cut(string(text), "\n\n")
+	number := func(value string) int64 {
+		n, err := strconv.ParseInt(strings.TrimSuffix(value, " bytes"), 10, 64)
+		if err != nil {
+			t.Fatalf("golden: %s: %v", path, err)
+		}
+		return n
+	}
+	bytes := func(value string) []byte {
+		b, err := hex.DecodeString(value)
+		if err != nil {
+			t.Fatalf("golden: %s: %v", path, err)
+		}
+		return b
+	}
+	for line := range strings.Lines(head) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch key {
+		case "keyfile":
+			image.KeyFile = base + ".key"
+		case "volume-key":
+			image.VolumeKey = bytes(value)
+		case "payload-offset":
+			image.PayloadOffset = number(value)
+		case "payload-size":
+			image.PayloadSize = number(value)
+		case "plaintext-sha256":
+			image.PlaintextSHA256 = value
+		case "image-sha256":
+			image.sha256 = value
+		default:
+			slot, isPassphrase := strings.CutPrefix(key, "passphrase-")
+			if slot, isHex := strings.CutSuffix(slot, "-hex"); isPassphrase && isHex {
+				image.Passphrases[int(number(slot))] = bytes(value)
+			}
+		}
+	}
+	if len(image.Passphrases) == 0 || image.PlaintextSHA256 == "" || image.PayloadSize == 0 {
+		t.Fatalf("golden: %s says too little", path)
+	}
+	return image
+}
+
+// Unpack returns the container.
+func (i *Image) Unpack(t testing.TB) []byte {
+	t.Helper()
+	f, err := os.Open(i.packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := xz.NewReader(f)
+	if err != nil {
+		t.Fatalf("golden: %s: %v", i.packed, err)
+	}
+	content, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatalf("golden: %s: %v", i.packed, err)
+	}
+	if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != i.sha256 {
+		t.Fatalf("golden: %s: unpacked its SHA-256 is %x, want %s", i.packed, sum, i.sha256)
+	}
+	return content
+}
