@@ -1,0 +1,127 @@
+package luks1
+
+import (
+	"crypto/rand"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"serpcrypt/cipher/modes"
+	"serpcrypt/internal/hashes"
+	"serpcrypt/kdf"
+)
+
+// Params are what a new header is made from.
+type Params struct {
+	Spec          string // cipher, as modes.ParseSpec reads it
+	KeyBytes      int
+	Hash          string
+	UUID          string // empty: a new random one
+	PayloadOffset int64  // bytes; 0: the first multiple of 1 MiB behind the key slots
+}
+
+// ParamError says what about a parameter is not possible.
+type ParamError struct{ Param, Reason string }
+
+func (e *ParamError) Error() string { return fmt.Sprintf("luks1: %s: %s", e.Param, e.Reason) }
+
+const (
+	// Key slots and payloads begin at multiples of 4 KiB, which are good for
+	// disks with such sectors (LUKS_ALIGN_KEYSLOTS).
+	slotAlignment = 4096
+	// Where the payload is put if nobody wants it elsewhere, as cryptsetup does.
+	payloadAlignment = 1 << 20
+)
+
+// New returns a header with all slots free and no digest. The error is a
+// *modes.SpecError, a *hashes.UnknownError or a *ParamError.
+func New(p Params) (*Header, error) {
+	spec, err := modes.ParseSpec(p.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("luks1: %w", err)
+	}
+	if err := spec.CheckKeySize(p.KeyBytes); err != nil {
+		return nil, fmt.Errorf("luks1: %w", err)
+	}
+	if _, err := hashes.New(p.Hash); err != nil {
+		return nil, fmt.Errorf("luks1: %w", err)
+	}
+	id, err := newUUID(p.UUID)
+	if err != nil {
+		return nil, err
+	}
+	h := &Header{Magic: Magic, Version: Version, KeyBytes: uint32(p.KeyBytes)}
+	name, mode, _ := strings.Cut(spec.String(), "-")
+	copy(h.CipherName[:], name)
+	copy(h.CipherMode[:], mode)
+	copy(h.Hash[:], strings.ToLower(p.Hash))
+	copy(h.UUID[:], id)
+
+	const alignSectors = slotAlignment / SectorSize
+	step := roundUp(materialSectors(int64(p.KeyBytes)), alignSectors)
+	for i := range h.Slots {
+		h.Slots[i] = Slot{Active: SlotDisabled, MaterialSector: uint32(alignSectors + int64(i)*step), Stripes: Stripes}
+	}
+	return h, h.placePayload(p.PayloadOffset)
+}
+
+func newUUID(wanted string) (string, error) {
+	if wanted == "" {
+		id, err := uuid.NewRandom()
+		if err != nil {
+			return "", fmt.Errorf("luks1: %w", err)
+		}
+		return id.String(), nil
+	}
+	id, err := uuid.Parse(wanted)
+	if err != nil {
+		return "", &ParamError{"UUID", fmt.Sprintf("%q is none", wanted)}
+	}
+	return id.String(), nil
+}
+
+func (h *Header) placePayload(offset int64) error {
+	end := h.EndOfSlots()
+	if offset == 0 {
+		offset = roundUp(end, payloadAlignment)
+	}
+	switch {
+	case offset < end:
+		return &ParamError{"payload offset", fmt.Sprintf("%d bytes, but the key slots take %d", offset, end)}
+	case offset%slotAlignment != 0:
+		return &ParamError{"payload offset", fmt.Sprintf("%d bytes are no multiple of %d", offset, slotAlignment)}
+	case offset/SectorSize > math.MaxUint32:
+		return &ParamError{"payload offset", fmt.Sprintf("%d bytes are too many for the header's field", offset)}
+	}
+	h.PayloadSector = uint32(offset / SectorSize)
+	return nil
+}
+
+func roundUp(n, multiple int64) int64 { return (n + multiple - 1) / multiple * multiple }
+
+// SetDigest records the digest of the volume key.
+func (h *Header) SetDigest(key []byte, iterations int) error {
+	if err := checkNewIterations("digest iterations", iterations); err != nil {
+		return err
+	}
+	rand.Read(h.DigestSalt[:])
+	h.DigestIterations = uint32(iterations)
+	digest, err := h.digest(key)
+	if err != nil {
+		return err
+	}
+	defer digest.Close()
+	copy(h.Digest[:], digest.Bytes())
+	return nil
+}
+
+// checkNewIterations keeps what is written to what specification and field
+// allow. Older containers may have less.
+func checkNewIterations(param string, n int) error {
+	if n < kdf.MinIterations || n > kdf.MaxIterations {
+		return &ParamError{param, fmt.Sprintf("%d (allowed: %d to %d)", n, kdf.MinIterations, kdf.MaxIterations)}
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+package luks1
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Store is where a container lies.
+type Store interface {
+	io.ReaderAt
+	io.WriterAt
+	Sync() error
+}
+
+// headerSpace is what cryptsetup reads and writes of a header, in bytes.
+const headerSpace = 1024
+
+// Save writes and syncs the header and reads it back. The first sector, which
+// makes the header one, comes last: a disk writes it whole or not at all.
+func (h *Header) Save(s Store) error {
+	var space [headerSpace]byte
+	copy(space[:], h.Marshal())
+	for _, at := range []int64{SectorSize, 0} {
+		if _, err := s.WriteAt(space[at:at+SectorSize], at); err != nil {
+			return fmt.Errorf("luks1: header: %w", err)
+		}
+		if err := s.Sync(); err != nil {
+			return fmt.Errorf("luks1: header: %w", err)
+		}
+	}
+	var got [headerSpace]byte
+	if _, err := io.ReadFull(io.NewSectionReader(s, 0, headerSpace), got[:]); err != nil {
+		return fmt.Errorf("luks1: header: %w", err)
+	}
+	if !bytes.Equal(got[:], space[:]) {
+		return errors.New("luks1: header: read back it is not what was written")
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package luks1
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/google/uuid"
+
+	"serpcrypt/cipher/modes"
+	"serpcrypt/internal/hashes"
+)
+
+// FieldError says what is wrong with a header, and where.
+type FieldError struct {
+	Field  string
+	Slot   int   // the key slot, or -1
+	Offset int64 // of the field, in bytes from the header's start
+	Reason string
+}
+
+const noSlot = -1
+
+func (e *FieldError) Error() string {
+	where := ""
+	if e.Slot != noSlot {
+		where = fmt.Sprintf("key slot %d: ", e.Slot)
+	}
+	return fmt.Sprintf("luks1: %s%s (byte %d): %s", where, e.Field, e.Offset, e.Reason)
+}
+
+// Validate returns the first fault that keeps the container, of storeSize
+// bytes, from being used, as a *FieldError. A slot whose active field is
+// neither enabled nor disabled is no such fault: it cannot be opened, and the
+// others can.
+func (h *Header) Validate(storeSize int64) error {
+	for _, fault := range h.Faults(storeSize) {
+		if fault.Slot == noSlot || fault.Offset != offsetInSlot(fault.Slot, offActive) {
+			return fault
+		}
+	}
+	return nil
+}
+
+// Faults returns all that is wrong with the header of a container of storeSize
+// bytes, in the order of the fields. A container may end where its payload
+// should begin, as header backups do.
+func (h *Header) Faults(storeSize int64) []*FieldError {
+	v := validator{h: h, storeSize: storeSize}
+	v.checkCipher()
+	v.checkHash()
+	v.checkPayload()
+	v.checkKeyBytes()
+	v.checkIterations(noSlot, offDigestIterations, h.DigestIterations)
+	v.checkUUID()
+	for slot := range h.Slots {
+		v.checkSlot(slot)
+	}
+	return v.faults
+}
+
+type validator struct {
+	h         *Header
+	storeSize int64
+	spec      *modes.Spec // nil if it makes no sense
+	keyBytes  int64       // 0 if it makes no sense
+	faults    []*FieldError
+}
+
+func (v *validator) fault(field string, slot int, offset int64, format string, args ...any) {
+	v.faults = append(v.faults, &FieldError{field, slot, offset, fmt.Sprintf(format, args...)})
+}
+
+func offsetInSlot(slot int, field int64) int64 { return offSlots + int64(slot)*slotSize + field }
+
+// isText reports whether b is printable ASCII with a NUL behind it, and
+// records a fault if not.
+func (v *validator) isText(field string, offset int64, b []byte) bool {
+	end := bytes.IndexByte(b, 0)
+	if end < 0 {
+		v.fault(field, noSlot, offset, "no NUL ends the text")
+		return false
+	}
+	for _, c := range b[:end] {
+		if c < 0x20 || c > 0x7E {
+			v.fault(field, noSlot, offset, "%q is no text", b[:end])
+			return false
+		}
+	}
+	return true
+}
+
+func (v *validator) checkCipher() {
+	nameIsText := v.isText("cipher name", offCipherName, v.h.CipherName[:])
+	modeIsText := v.isText("cipher mode", offCipherMode, v.h.CipherMode[:])
+	if !nameIsText || !modeIsText {
+		return
+	}
+	// With a mode that fits any cipher, only the name can be wrong.
+	if _, err := modes.ParseSpec(v.h.CipherName.String() + "-ecb"); err != nil {
+		v.fault("cipher name", noSlot, offCipherName, "%s", reason(err))
+		return
+	}
+	spec, err := modes.ParseSpec(v.h.Spec())
+	if err != nil {
+		v.fault("cipher mode", noSlot, offCipherMode, "%s", reason(err))
+		return
+	}
+	v.spec = &spec
+}
+
+// reason returns err without the place, which the FieldError has.
+func reason(err error) string {
+	var spec *modes.SpecError
+	if errors.As(err, &spec) {
+		return spec.Reason
+	}
+	return err.Error()
+}
+
+func (v *validator) checkHash() {
+	if !v.isText("hash", offHash, v.h.Hash[:]) {
+		return
+	}
+	if newHash, err := hashes.New(v.h.Hash.String()); err != nil {
+		v.fault("hash", noSlot, offHash, "unknown hash %q", v.h.Hash)
+	} else if size := newHash().Size(); size < DigestSize {
+		v.fault("hash", noSlot, offHash, "%s has %d bytes, %d are needed", v.h.Hash, size, DigestSize)
+	}
+}
+
+func (v *validator) checkPayload() {
+	if begin := v.h.PayloadOffset(); begin > v.storeSize {
+		v.fault("payload sector", noSlot, offPayloadSector, "the payload begins at byte %d, the container ends at byte %d", begin, v.storeSize)
+	}
+}
+
+func (v *validator) checkKeyBytes() {
+	n := v.h.KeyBytes
+	if v.spec == nil {
+		return // no size would be right
+	}
+	if n > math.MaxInt16 {
+		v.fault("key bytes", noSlot, offKeyBytes, "%d is no size of a key", n)
+	} else if err := v.spec.CheckKeySize(int(n)); err != nil {
+		v.fault("key bytes", noSlot, offKeyBytes, "%s: %s", v.spec, reason(err))
+	} else {
+		v.keyBytes = int64(n)
+	}
+}
+
+func (v *validator) checkIterations(slot int, offset int64, n uint32) {
+	field := "iterations"
+	if slot == noSlot {
+		field = "digest iterations"
+	}
+	if n == 0 {
+		v.fault(field, slot, offset, "0")
+	} else if uint64(n) > math.MaxInt {
+		v.fault(field, slot, offset, "%d are too many for this machine", n)
+	}
+}
+
+func (v *validator) checkUUID() {
+	if !v.isText("UUID", offUUID, v.h.UUID[:]) {
+		return
+	}
+	const length = 36 // the only one of the forms that the uuid package reads
+	if text := v.h.UUID.String(); len(text) != length || uuid.Validate(text) != nil {
+		v.fault("UUID", noSlot, offUUID, "%q is no UUID", text)
+	}
+}
+
+func (v *validator) checkSlot(i int) {
+	slot := &v.h.Slots[i]
+	switch slot.Active {
+	case SlotEnabled:
+		v.checkIterations(i, offsetInSlot(i, offIterations), slot.Iterations)
+	case SlotDisabled:
+	default:
+		v.fault("active", i, offsetInSlot(i, offActive), "%#08x means neither enabled (%#08x) nor disabled (%#08x)", slot.Active, SlotEnabled, SlotDisabled)
+	}
+	v.checkMaterial(i)
+	if slot.Stripes != Stripes {
+		v.fault("stripes", i, offsetInSlot(i, offStripes), "%d, always %d", slot.Stripes, Stripes)
+	}
+}
+
+// checkMaterial checks the place of a slot's material, also of a slot that is
+// not in use, as the next key added would be written there.
+func (v *validator) checkMaterial(i int) {
+	bad := func(format string, args ...any) {
+		v.fault("material sector", i, offsetInSlot(i, offMaterialSector), format, args...)
+	}
+	// What cryptsetup keeps for the header.
+	const headerSectors = 1024 / SectorSize
+	begin := int64(v.h.Slots[i].MaterialSector)
+	if begin < headerSectors {
+		bad("%d lies in the header, which takes %d sectors", begin, headerSectors)
+		return
+	}
+	if v.keyBytes == 0 {
+		return // the length is not known
+	}
+	length := materialSectors(v.keyBytes)
+	end := begin + length
+	payload := int64(v.h.PayloadSector)
+	if payload != 0 && end > payload {
+		bad("the material takes the sectors %d to %d, the payload begins at %d", begin, end-1, payload)
+	} else if end*SectorSize > v.storeSize {
+		bad("the material ends at byte %d, the container at byte %d", end*SectorSize, v.storeSize)
+	}
+	for other := range i {
+		if start := int64(v.h.Slots[other].MaterialSector); begin < start+length && start < end {
+			bad("the material takes the sectors %d to %d and overlaps key slot %d (%d to %d)", begin, end-1, other, start, start+length-1)
+		}
+	}
+}
