@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"serpcrypt/internal/cpucycles"
 )
 
 const (
@@ -28,17 +28,13 @@ func Calibrate(ctx context.Context, hash string, keyLen int, d time.Duration) (i
 	defer runtime.UnlockOSThread()
 	password, salt := make([]byte, 16), make([]byte, 32)
 	return calibrate(ctx, d, func(iterations int) (time.Duration, error) {
-		before, err := threadTime()
-		if err != nil {
-			return 0, err
-		}
+		before := cpucycles.ThreadTime()
 		key, err := PBKDF2(hash, password, salt, iterations, keyLen)
 		if err != nil {
 			return 0, err
 		}
 		key.Close()
-		after, err := threadTime()
-		return after - before, err
+		return cpucycles.ThreadTime() - before, nil
 	})
 }
 
@@ -77,13 +73,4 @@ func calibrate(ctx context.Context, d time.Duration, cost func(iterations int) (
 	median := max(taken[samples/2], 1)
 	wanted := float64(iterations) * float64(d) / float64(median)
 	return int(min(max(wanted, MinIterations), MaxIterations)), nil
-}
-
-// threadTime returns the processor time that the current thread has used.
-func threadTime() (time.Duration, error) {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
-		return 0, fmt.Errorf("kdf: processor time: %w", err)
-	}
-	return time.Duration(t.Nano()), nil
 }

@@ -3,7 +3,6 @@ package kdf
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
 	"time"
 
@@ -138,24 +137,5 @@ func TestCalibrateHere(t *testing.T) {
 			t.Errorf("%s: got %d, %v", hash, got, err)
 		}
 		t.Logf("%s: %d iterations in 50 ms", hash, got)
-	}
-}
-
-// Sleeping is no work.
-func TestThreadTimeIsProcessorTime(t *testing.T) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	before, err := threadTime()
-	if err != nil {
-		t.Fatal(err)
-	}
-	wall := time.Now()
-	time.Sleep(200 * time.Millisecond)
-	after, err := threadTime()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if used, passed := after-before, time.Since(wall); used < 0 || used >= passed {
-		t.Errorf("used %v of %v", used, passed)
 	}
 }

@@ -8,6 +8,7 @@ package cpucycles
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -22,13 +23,12 @@ type Cost struct {
 const Known = multiplyLatency > 0
 
 const (
-	chainLength = 9000 // about 10 µs
+	chainLength = 50000 // about 50 µs, beside which a reading of the time does not show
 	chainCycles = chainLength * multiplyLatency
 
-	// A batch of calls is long beside the reading of the clock and the chain,
-	// and short beside the time slice of the scheduler, so that few batches
-	// are interrupted and the median does not see those.
-	minBatch = 100 * time.Microsecond
+	// Batches are long beside the chain, and so short that the median does not
+	// see those in which an interrupt or another program emptied the caches.
+	minBatch = 200 * time.Microsecond
 
 	minRounds = 3
 )
@@ -36,14 +36,13 @@ const (
 // Measure calls the functions in turn, in batches, until each has had about
 // the given time and at least three batches, and returns the median cost of a
 // call of each. Since all of them run in every round, a change of clock or load
-// meets them alike and their ratios hold. It returns early with the error of
-// ctx when that is done.
+// meets them alike and their ratios hold. All times are processor times of the
+// calling thread, so that other programs do not count. It returns early with
+// the error of ctx when that is done.
 func Measure(ctx context.Context, each time.Duration, functions ...func()) ([]Cost, error) {
-	start := time.Now()
-	m := meter{
-		now:   func() time.Duration { return time.Since(start) },
-		chain: func() { multiplyChain(chainLength) },
-	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	m := meter{now: ThreadTime, chain: func() { multiplyChain(chainLength) }}
 	return m.measure(ctx, each, functions)
 }
 
