@@ -156,10 +156,7 @@ func (f *newFile) linkHidden() (string, error) {
 // discard closes the file. What was not published is gone.
 func (f *newFile) discard() {
 	f.Close()
-	if f.temporary != "" {
-		os.Remove(f.temporary)
-		f.temporary = ""
-	}
+	f.dropName()
 }
 
 // syncFolder brings a new name in a folder to the disk.
@@ -173,4 +170,12 @@ func syncFolder(dir string) error {
 		return fmt.Errorf("write folder %s to the disk: %w", dir, err)
 	}
 	return nil
+}
+
+// dropName gives up the hidden name of a file that is never to be published.
+func (f *newFile) dropName() {
+	if f.temporary != "" {
+		os.Remove(f.temporary)
+		f.temporary = ""
+	}
 }

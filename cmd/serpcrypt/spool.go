@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"serpcrypt/cipher/modes"
+	"serpcrypt/cipher/serpent"
+	"serpcrypt/internal/secret"
+)
+
+const (
+	spoolSector  = 4096    // bytes, the unit of encryption
+	spoolChunk   = 1 << 20 // bytes, a whole number of sectors
+	spoolKeySize = 64      // bytes
+)
+
+// spool holds data of unknown length in a file without a name until its end
+// has been seen, encrypted with a key that exists in memory only. It is read
+// once, from the start.
+type spool struct {
+	file   *newFile
+	cipher *modes.Sectors
+	size   int64 // bytes of data
+
+	chunk  []byte // what has been decrypted and not yet read
+	buffer []byte
+	next   int64 // where the next chunk lies
+}
+
+var errTooLong = errors.New("too long")
+
+// newSpool reads all of r into a file in folder. More than limit bytes are
+// errTooLong.
+func newSpool(ctx context.Context, r io.Reader, folder string, limit int64, k serpent.Kernel, update func(done int64)) (*spool, error) {
+	key := secret.New(spoolKeySize)
+	defer key.Close()
+	rand.Read(key.Bytes())
+	cipher, err := modes.New("serpent-xts-plain64", key.Bytes(), spoolSector, k)
+	if err != nil {
+		return nil, err
+	}
+	file, err := createUnnamed(filepath.Join(folder, "import"))
+	if err != nil {
+		cipher.Wipe()
+		return nil, err
+	}
+	file.dropName()
+	s := &spool{file: file, cipher: cipher, buffer: make([]byte, spoolChunk)}
+	if err := s.fill(ctx, r, limit, update); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *spool) fill(ctx context.Context, r io.Reader, limit int64, update func(done int64)) error {
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n, err := io.ReadFull(r, s.buffer)
+		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !end {
+			return err
+		}
+		if int64(n) > limit-s.size {
+			return errTooLong
+		}
+		padded := s.buffer[:(n+spoolSector-1)/spoolSector*spoolSector]
+		clear(padded[n:])
+		s.cipher.Encrypt(padded, padded, sectorNumber(s.size))
+		if _, err := s.file.WriteAt(padded, s.size); err != nil {
+			return fmt.Errorf("keep the data until its end: %w", err)
+		}
+		s.size += int64(n)
+		update(s.size)
+		if end {
+			return nil
+		}
+	}
+}
+
+// Read returns the data in order.
+func (s *spool) Read(p []byte) (int, error) {
+	if len(s.chunk) == 0 {
+		left := min(s.size-s.next, spoolChunk)
+		if left <= 0 {
+			return 0, io.EOF
+		}
+		padded := s.buffer[:(left+spoolSector-1)/spoolSector*spoolSector]
+		if _, err := s.file.ReadAt(padded, s.next); err != nil {
+			return 0, err
+		}
+		s.cipher.Decrypt(padded, padded, sectorNumber(s.next))
+		s.chunk = padded[:left]
+		s.next += left
+	}
+	n := copy(p, s.chunk)
+	s.chunk = s.chunk[n:]
+	return n, nil
+}
+
+// close forgets the key and the file.
+func (s *spool) close() {
+	s.cipher.Wipe()
+	s.file.discard()
+}
+
+// sectorNumber counts in 512 bytes, as the cipher's first sector does.
+func sectorNumber(offset int64) uint64 { return uint64(offset / 512) }
