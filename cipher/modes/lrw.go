@@ -57,17 +57,16 @@ func (t *lrwTable) times(n element) element {
 // fillTweaks writes a tweak for each 16 bytes of tweaks. The first is for the
 // block whose number is in iv; numbers wrap around at 2^128.
 func (t *lrwTable) fillTweaks(tweaks, iv []byte) {
-	n := element{binary.BigEndian.Uint64(iv), binary.BigEndian.Uint64(iv[8:])}
-	product := t.times(n)
-	for ; len(tweaks) >= serpent.BlockSize; tweaks = tweaks[serpent.BlockSize:] {
+	first := element{binary.BigEndian.Uint64(iv), binary.BigEndian.Uint64(iv[8:])}
+	product := t.times(first)
+	for low := first.low; len(tweaks) >= serpent.BlockSize; tweaks = tweaks[serpent.BlockSize:] {
 		binary.BigEndian.PutUint64(tweaks, product.high)
 		binary.BigEndian.PutUint64(tweaks[8:], product.low)
-		lowestZero := bits.TrailingZeros64(^n.low)
-		n.low++
-		if n.low == 0 {
-			// With no zero left at all the sum of all bits takes the product to 0.
-			lowestZero = min(64+bits.TrailingZeros64(^n.high), len(t)-1)
-			n.high++
+		lowestZero := bits.TrailingZeros64(^low)
+		if low++; low == 0 {
+			// A run is too short to get here twice, so that first.high still
+			// holds. With no zero at all the product becomes 0: the last entry.
+			lowestZero = min(64+bits.TrailingZeros64(^first.high), len(t)-1)
 		}
 		product = product.plus(t[lowestZero])
 	}
