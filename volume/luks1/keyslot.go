@@ -1,6 +1,7 @@
 package luks1
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/subtle"
 	"errors"
@@ -55,36 +56,59 @@ func (h *Header) OpenSlot(r io.ReaderAt, slot int, passphrase []byte) (*secret.B
 	return key, nil
 }
 
-// WriteSlot puts the volume key into a free slot: its material into the
-// container w, its fields into h. Both are to be synced and saved by the
-// caller, in this order.
-func (h *Header) WriteSlot(w io.WriterAt, slot int, key, passphrase []byte, iterations int) error {
+// SealedSlot is a key slot that is ready to be written.
+type SealedSlot struct {
+	slot     int
+	fields   Slot
+	material []byte // encrypted
+}
+
+// SealSlot encrypts the volume key for a free slot. It changes nothing yet.
+func (h *Header) SealSlot(slot int, key, passphrase []byte, iterations int) (*SealedSlot, error) {
 	if err := checkNewIterations("iterations", iterations); err != nil {
-		return err
+		return nil, err
 	}
-	if h.Slots[slot].Active == SlotEnabled {
-		return ErrSlotUsed
+	fields := h.Slots[slot]
+	if fields.Active == SlotEnabled {
+		return nil, ErrSlotUsed
 	}
-	written := h.Slots[slot]
-	written.Active = SlotEnabled
-	written.Iterations = uint32(iterations)
-	rand.Read(written.Salt[:])
+	fields.Active = SlotEnabled
+	fields.Iterations = uint32(iterations)
+	rand.Read(fields.Salt[:])
 
 	material := h.newMaterial()
 	defer material.Close()
 	if err := af.Split(material.Bytes()[:h.KeyBytes*Stripes], key, Stripes, h.Hash.String()); err != nil {
-		return err
+		return nil, err
 	}
-	cipher, err := h.slotCipher(&written, passphrase)
+	cipher, err := h.slotCipher(&fields, passphrase)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cipher.Encrypt(material.Bytes(), material.Bytes(), 0)
 	cipher.Wipe()
-	if _, err := w.WriteAt(material.Bytes(), written.MaterialOffset()); err != nil {
-		return fmt.Errorf("luks1: key slot %d: %w", slot, err)
+	return &SealedSlot{slot, fields, bytes.Clone(material.Bytes())}, nil
+}
+
+// WriteSlot puts a sealed slot in use: its material into the container w, its
+// fields into h. Both are to be synced and saved by the caller, in this order.
+func (h *Header) WriteSlot(w io.WriterAt, s *SealedSlot) error {
+	if _, err := w.WriteAt(s.material, s.fields.MaterialOffset()); err != nil {
+		return fmt.Errorf("luks1: key slot %d: %w", s.slot, err)
 	}
-	h.Slots[slot] = written
+	h.Slots[s.slot] = s.fields
+	return nil
+}
+
+// FillSlots overwrites the places of all slots' material with random bytes.
+func (h *Header) FillSlots(w io.WriterAt) error {
+	random := make([]byte, materialSectors(int64(h.KeyBytes))*SectorSize)
+	for i := range h.Slots {
+		rand.Read(random)
+		if _, err := w.WriteAt(random, h.Slots[i].MaterialOffset()); err != nil {
+			return fmt.Errorf("luks1: key slot %d: %w", i, err)
+		}
+	}
 	return nil
 }
 

@@ -41,6 +41,14 @@ func TestOpenSlotOfGoldenImages(t *testing.T) {
 	}
 }
 
+func writeSlot(h *Header, s Store, slot int, key, passphrase []byte, iterations int) error {
+	sealed, err := h.SealSlot(slot, key, passphrase, iterations)
+	if err != nil {
+		return err
+	}
+	return h.WriteSlot(s, sealed)
+}
+
 // specs are one of each mode, with every size of key.
 var specs = []Params{
 	{Spec: "serpent-xts-plain64", KeyBytes: 64, Hash: "sha1"},
@@ -68,7 +76,7 @@ func TestWriteSlotThenOpenSlot(t *testing.T) {
 			s := faultstore.New(make([]byte, h.PayloadOffset()))
 			passphrases := map[int][]byte{7: []byte("seven"), 0: {}, 3: []byte("\x00three\n")}
 			for slot, passphrase := range passphrases {
-				if err := h.WriteSlot(s, slot, key, passphrase, 1000+slot); err != nil {
+				if err := writeSlot(h, s, slot, key, passphrase, 1000+slot); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -101,7 +109,7 @@ func TestWriteSlotThenOpenSlot(t *testing.T) {
 			if _, err := h.OpenSlot(s, 1, passphrases[0]); err != ErrSlotUnused {
 				t.Errorf("free slot: %v", err)
 			}
-			if err := h.WriteSlot(s, 3, key, passphrases[0], 1000); err != ErrSlotUsed {
+			if err := writeSlot(h, s, 3, key, passphrases[0], 1000); err != ErrSlotUsed {
 				t.Errorf("slot in use: %v", err)
 			}
 			if err := h.CheckKey(key[1:]); err != ErrMismatch {
@@ -118,7 +126,7 @@ func TestSlotStaysInItsPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := faultstore.New(bytes.Repeat([]byte{0xA5}, int(h.PayloadOffset())))
-		if err := h.WriteSlot(s, 2, make([]byte, p.KeyBytes), nil, 1000); err != nil {
+		if err := writeSlot(h, s, 2, make([]byte, p.KeyBytes), nil, 1000); err != nil {
 			t.Fatal(err)
 		}
 		begin := h.Slots[2].MaterialOffset()
@@ -131,6 +139,34 @@ func TestSlotStaysInItsPlace(t *testing.T) {
 		}
 		if bytes.Contains(content[begin:end], bytes.Repeat([]byte{0xA5}, 16)) {
 			t.Errorf("%s: a part of the slot was left out", p.Spec)
+		}
+	}
+}
+
+func TestFillSlots(t *testing.T) {
+	for _, p := range specs {
+		h, err := New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := faultstore.New(make([]byte, h.PayloadOffset()))
+		if err := h.FillSlots(s); err != nil {
+			t.Fatal(err)
+		}
+		content, seen := s.Bytes(), map[string]bool{}
+		for i := range h.Slots {
+			begin := h.Slots[i].MaterialOffset()
+			for at := begin; at < begin+materialSectors(int64(p.KeyBytes))*SectorSize; at += SectorSize {
+				sector := content[at : at+SectorSize]
+				if seen[string(sector)] || bytes.Count(sector, []byte{0}) > 50 {
+					t.Fatalf("%s: the sector at %d of slot %d is not random: %x", p.Spec, at, i, sector)
+				}
+				seen[string(sector)] = true
+				clear(sector)
+			}
+		}
+		if !bytes.Equal(content, make([]byte, len(content))) {
+			t.Errorf("%s: something outside of the slots was written", p.Spec)
 		}
 	}
 }
@@ -227,7 +263,7 @@ func TestNewRefuses(t *testing.T) {
 		if err := h.SetDigest(make([]byte, 64), iterations); !isParam(err) {
 			t.Errorf("digest of %d iterations: got %v", iterations, err)
 		}
-		if err := h.WriteSlot(faultstore.New(nil), 0, make([]byte, 64), nil, iterations); !isParam(err) {
+		if err := writeSlot(h, faultstore.New(nil), 0, make([]byte, 64), nil, iterations); !isParam(err) {
 			t.Errorf("slot of %d iterations: got %v", iterations, err)
 		}
 	}
@@ -241,7 +277,7 @@ func TestSlotFaults(t *testing.T) {
 	if key, err := h.OpenSlot(s, 0, nil); key != nil || !errors.Is(err, syscall.EIO) {
 		t.Errorf("read: %v", err)
 	}
-	if err := h.WriteSlot(s, 1, make([]byte, 64), nil, 1000); !errors.Is(err, syscall.EIO) || h.Slots[1] != free {
+	if err := writeSlot(h, s, 1, make([]byte, 64), nil, 1000); !errors.Is(err, syscall.EIO) || h.Slots[1] != free {
 		t.Errorf("write: %v, slot is %v", err, h.Slots[1])
 	}
 	short := bytes.NewReader(make([]byte, 10000))
