@@ -98,7 +98,9 @@ func newApp() *cli.App {
 }
 
 func commands() []*cli.Command {
-	return []*cli.Command{}
+	return []*cli.Command{
+		benchCommand(),
+	}
 }
 
 func globalFlags() []cli.Flag {

@@ -28,6 +28,18 @@ func newProgress(what string) *progress {
 
 // update tells that done of total bytes are through. total <= 0 is unknown.
 func (p *progress) update(done, total int64) {
+	p.show(func(elapsed time.Duration) string { return progressLine(p.what, done, total, elapsed) })
+}
+
+// step tells that done of total parts that take equally long are through.
+func (p *progress) step(done, total int) {
+	p.show(func(elapsed time.Duration) string {
+		return fmt.Sprintf("%s: %3d%%%s", p.what, percent(int64(done), int64(total)), timeLeft(int64(done), int64(total), elapsed))
+	})
+}
+
+// show writes the line if it is time for that.
+func (p *progress) show(line func(elapsed time.Duration) string) {
 	if p.silent {
 		return
 	}
@@ -39,7 +51,7 @@ func (p *progress) update(done, total int64) {
 		return
 	}
 	p.last, p.shown = now, true
-	fmt.Fprintf(screen.err, "\r\x1b[K%s", progressLine(p.what, done, total, elapsed))
+	fmt.Fprintf(screen.err, "\r\x1b[K%s", line(elapsed))
 }
 
 // finish removes the line.
@@ -58,12 +70,17 @@ func progressLine(what string, done, total int64, elapsed time.Duration) string 
 	if total <= 0 {
 		return fmt.Sprintf("%s: %s, %s/s", what, formatSize(done), formatSize(int64(rate)))
 	}
-	line := fmt.Sprintf("%s: %3d%%, %s of %s, %s/s", what, percent(done, total), formatSize(done), formatSize(total), formatSize(int64(rate)))
-	if done > 0 && done < total {
-		left := time.Duration(float64(total-done) / rate * float64(time.Second))
-		line += ", " + left.Round(time.Second).String() + " left"
+	return fmt.Sprintf("%s: %3d%%, %s of %s, %s/s%s", what, percent(done, total), formatSize(done), formatSize(total),
+		formatSize(int64(rate)), timeLeft(done, total, elapsed))
+}
+
+// timeLeft is the end of the line, or nothing where it cannot be known.
+func timeLeft(done, total int64, elapsed time.Duration) string {
+	if done <= 0 || done >= total {
+		return ""
 	}
-	return line
+	left := time.Duration(float64(total-done) / float64(done) * float64(elapsed))
+	return ", " + left.Round(time.Second).String() + " left"
 }
 
 func percent(done, total int64) int64 {

@@ -21,3 +21,19 @@ func TestProgressLine(t *testing.T) {
 		}
 	}
 }
+
+func TestTimeLeft(t *testing.T) {
+	for _, test := range []struct {
+		done, total int64
+		elapsed     time.Duration
+		want        string
+	}{
+		{0, 4, time.Second, ""},
+		{1, 4, 2 * time.Second, ", 6s left"},
+		{4, 4, 8 * time.Second, ""},
+	} {
+		if got := timeLeft(test.done, test.total, test.elapsed); got != test.want {
+			t.Errorf("timeLeft(%d, %d, %v) = %q, want %q", test.done, test.total, test.elapsed, got, test.want)
+		}
+	}
+}

@@ -16,6 +16,7 @@ const (
 	hintPermission   = "look at the permissions, or try again as root"
 	hintNoPassphrase = "give the passphrase on a terminal, as the first line of standard input, or by --key-file"
 	hintNewline      = "the key file ends in a newline, and without it it would fit: it was perhaps made by an editor or by echo without -n"
+	hintMismatch     = "this processor or its memory is at fault, or this program: trust neither with data"
 	confirmWord      = "YES"
 )
 
@@ -73,7 +74,7 @@ func errorText(err error) string {
 		return interrupted.Error()
 	}
 	text := err.Error()
-	for _, prefix := range []string{"volume: ", "luks1: ", "modes: ", "serpent: ", "kdf: ", "hashes: ", "af: ", "secret: ", "fusefs: ", "loopdev: "} {
+	for _, prefix := range []string{"volume: ", "luks1: ", "modes: ", "serpent: ", "kdf: ", "hashes: ", "af: ", "secret: ", "bench: ", "fusefs: ", "loopdev: "} {
 		text = strings.ReplaceAll(text, prefix, "")
 	}
 	return text
