@@ -29,8 +29,8 @@ const lengthOffset = BlockSize - 8
 // initial is the hash value that every message starts from (FIPS 180-4, 5.3.1).
 var initial = [5]uint32{0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476, 0xC3D2E1F0}
 
-// digest is a hash under way. Its first bytes%BlockSize bytes of tail wait for
-// the rest of their block.
+// digest is a hash under way. The first bytes%BlockSize bytes of tail wait for
+// the rest of their block; the others are zero.
 type digest struct {
 	state [5]uint32
 	bytes uint64
@@ -50,13 +50,19 @@ var (
 )
 
 // Sum returns the SHA-1 digest of p.
-func Sum(p []byte) [Size]byte {
+func Sum(p []byte) (sum [Size]byte) {
+	var block [BlockSize]byte
 	state := initial
 	whole := len(p) &^ (BlockSize - 1)
 	if whole > 0 {
 		compress(&state, p[:whole])
 	}
-	return finish(state, p[whole:], uint64(len(p)))
+	copy(block[:], p[whole:])
+	finish(&state, &block, uint64(len(p)))
+	for i, word := range state {
+		binary.BigEndian.PutUint32(sum[4*i:], word)
+	}
+	return sum
 }
 
 func (d *digest) Size() int { return Size }
@@ -77,6 +83,7 @@ func (d *digest) Write(p []byte) (int, error) {
 			return n, nil
 		}
 		compress(&d.state, d.tail[:])
+		d.tail = [BlockSize]byte{}
 		p = p[copied:]
 	}
 	if whole := len(p) &^ (BlockSize - 1); whole > 0 {
@@ -89,8 +96,12 @@ func (d *digest) Write(p []byte) (int, error) {
 
 // Sum appends the digest of what was written so far to b. Writing may go on.
 func (d *digest) Sum(b []byte) []byte {
-	sum := finish(d.state, d.tail[:d.bytes%BlockSize], d.bytes)
-	return append(b, sum[:]...)
+	state, block := d.state, d.tail
+	finish(&state, &block, d.bytes)
+	for _, word := range state {
+		b = binary.BigEndian.AppendUint32(b, word)
+	}
+	return b
 }
 
 func (d *digest) Clone() (hash.Cloner, error) {
@@ -99,21 +110,16 @@ func (d *digest) Clone() (hash.Cloner, error) {
 }
 
 // finish pads and compresses the last, partial block of a message of the given
-// length. It takes the state by value: the hash that it came from goes on.
-func finish(state [5]uint32, tail []byte, bytes uint64) (sum [Size]byte) {
-	var block [BlockSize]byte
-	n := copy(block[:], tail)
+// length. What of the block is not message must be zero.
+func finish(state *[5]uint32, block *[BlockSize]byte, bytes uint64) {
+	n := bytes % BlockSize
 	block[n] = 0x80
 	if n >= lengthOffset {
-		compress(&state, block[:])
-		block = [BlockSize]byte{}
+		compress(state, block[:])
+		*block = [BlockSize]byte{}
 	}
 	binary.BigEndian.PutUint64(block[lengthOffset:], bytes*8)
-	compress(&state, block[:])
-	for i, word := range state {
-		binary.BigEndian.PutUint32(sum[4*i:], word)
-	}
-	return sum
+	compress(state, block[:])
 }
 
 // A marshalled hash:
@@ -164,6 +170,7 @@ func (d *digest) UnmarshalBinary(b []byte) error {
 		d.state[i] = binary.BigEndian.Uint32(b[stateOffset+4*i:])
 	}
 	d.bytes = bytes
+	d.tail = [BlockSize]byte{}
 	copy(d.tail[:], b[tailOffset:])
 	return nil
 }
