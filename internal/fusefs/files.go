@@ -34,11 +34,12 @@ type files struct {
 	options            Options
 	since              time.Time
 	log                *log.Logger
+	discards           atomic.Bool
 	writeErrors        atomic.Int64
 }
 
 func newFiles(v Volume, o Options) *files {
-	return &files{
+	f := &files{
 		RawFileSystem: fuse.NewDefaultRawFileSystem(),
 		volume:        v,
 		size:          v.Size(),
@@ -46,6 +47,8 @@ func newFiles(v Volume, o Options) *files {
 		since:         time.Now(),
 		log:           o.Log,
 	}
+	f.discards.Store(o.Discards)
+	return f
 }
 
 func (f *files) String() string { return "serpcrypt" }
@@ -189,7 +192,7 @@ func (f *files) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
 	}
 	switch in.Mode &^ unix.FALLOC_FL_KEEP_SIZE {
 	case unix.FALLOC_FL_PUNCH_HOLE:
-		if f.options.Discards {
+		if f.discards.Load() {
 			return errno(f.volume.Discard(off, n))
 		}
 	case unix.FALLOC_FL_ZERO_RANGE:

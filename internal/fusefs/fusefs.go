@@ -43,7 +43,7 @@ type Options struct {
 	// write it unless ReadOnly.
 	AllowOther bool
 	// Discards passes punched holes on as Volume.Discard. Without it they are
-	// refused with EOPNOTSUPP.
+	// refused with EOPNOTSUPP, at least until AllowDiscards.
 	Discards bool
 	// ZeroRange serves fallocate's FALLOC_FL_ZERO_RANGE by writing zeros.
 	// Without it that is refused with EOPNOTSUPP, and the caller writes them.
@@ -113,6 +113,9 @@ func (s *Server) Ended() <-chan struct{} { return s.ended }
 
 // WriteErrors returns how many writes have failed so far.
 func (s *Server) WriteErrors() int64 { return s.files.writeErrors.Load() }
+
+// AllowDiscards turns Options.Discards on.
+func (s *Server) AllowDiscards() { s.files.discards.Store(true) }
 
 // Unmount unmounts and waits for the end. While a file in the mount is in use
 // it fails with an error that wraps unix.EBUSY, and the mount stays.

@@ -340,11 +340,34 @@ func TestFallocate(t *testing.T) {
 	}
 }
 
+func TestAllowDiscards(t *testing.T) {
+	m := &memory{data: make([]byte, 8192)}
+	s, path := testMount(t, m, Options{})
+	fd := open(t, path, unix.O_RDWR)
+	punch := uint32(unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE)
+	if err := unix.Fallocate(fd, punch, 0, 4096); !errors.Is(err, unix.EOPNOTSUPP) {
+		t.Errorf("before: %v, want %v", err, unix.EOPNOTSUPP)
+	}
+	s.AllowDiscards()
+	if err := unix.Fallocate(fd, punch, 0, 4096); err != nil {
+		t.Errorf("after: %v", err)
+	}
+	m.Lock()
+	defer m.Unlock()
+	if len(m.discarded) != 1 {
+		t.Errorf("%d discards came through, want 1", len(m.discarded))
+	}
+}
+
 func TestReadOnly(t *testing.T) {
 	m := &memory{data: bytes.Repeat([]byte{3}, 4096)}
 	_, path := testMount(t, m, Options{ReadOnly: true})
 	if fd, err := unix.Open(path, unix.O_RDWR, 0); !errors.Is(err, unix.EROFS) {
 		t.Errorf("open for writing: %d, %v", fd, err)
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(path, &fs); err != nil || fs.Flags&unix.ST_RDONLY == 0 {
+		t.Errorf("the mount is not read-only: %v", err)
 	}
 	buf := make([]byte, 4096)
 	if n, err := unix.Pread(open(t, path, unix.O_RDONLY), buf, 0); n != 4096 || err != nil || !bytes.Equal(buf, m.data) {

@@ -1,0 +1,138 @@
+// Package loopdev makes block devices of files by Linux's loop driver.
+package loopdev
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const controlPath = "/dev/loop-control"
+
+// ErrNoDevice: the kernel has no loop driver, or its devices cannot be seen
+// here, as in many system containers.
+var ErrNoDevice = errors.New("loopdev: there are no loop devices here")
+
+// Options of a loop device.
+type Options struct {
+	ReadOnly bool
+}
+
+// Device is a loop device that is held open. It goes away by itself when the
+// last one to hold it lets go: this Device, or a file system mounted from it.
+type Device struct {
+	Path string // /dev/loopN
+	file *os.File
+}
+
+// Attach makes a loop device of the file backing. It reads and writes past the
+// page cache where the kernel can.
+func Attach(backing string, o Options) (*Device, error) {
+	mode := os.O_RDWR
+	if o.ReadOnly {
+		mode = os.O_RDONLY
+	}
+	file, err := os.OpenFile(backing, mode, 0)
+	if err != nil {
+		return nil, fmt.Errorf("loopdev: %w", err)
+	}
+	defer file.Close()
+
+	control, err := os.OpenFile(controlPath, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, ErrNoDevice
+	}
+	if err != nil {
+		return nil, fmt.Errorf("loopdev: %w", err)
+	}
+	defer control.Close()
+
+	// Between asking for a free device and taking it, others may take it.
+	const attempts = 100
+	for range attempts {
+		number, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
+		if err != nil {
+			return nil, fmt.Errorf("loopdev: no free device: %w", err)
+		}
+		d, err := take(fmt.Sprintf("/dev/loop%d", number), file, o)
+		if !errors.Is(err, unix.EBUSY) {
+			return d, err
+		}
+	}
+	return nil, fmt.Errorf("loopdev: no free device: %w", unix.EBUSY)
+}
+
+func take(path string, backing *os.File, o Options) (*Device, error) {
+	mode := os.O_RDWR
+	if o.ReadOnly {
+		mode = os.O_RDONLY
+	}
+	device, err := os.OpenFile(path, mode, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, ErrNoDevice
+	}
+	if err != nil {
+		return nil, fmt.Errorf("loopdev: %w", err)
+	}
+	config := unix.LoopConfig{Fd: uint32(backing.Fd())}
+	config.Info.Flags = unix.LO_FLAGS_AUTOCLEAR | unix.LO_FLAGS_DIRECT_IO
+	if o.ReadOnly {
+		config.Info.Flags |= unix.LO_FLAGS_READ_ONLY
+	}
+	name := config.Info.File_name[:]
+	copy(name[:len(name)-1], backing.Name())
+
+	err = unix.IoctlLoopConfigure(int(device.Fd()), &config)
+	if errors.Is(err, unix.EINVAL) { // no direct I/O on such a file
+		config.Info.Flags &^= unix.LO_FLAGS_DIRECT_IO
+		err = unix.IoctlLoopConfigure(int(device.Fd()), &config)
+	}
+	if err != nil {
+		device.Close()
+		return nil, fmt.Errorf("loopdev: set up %s: %w", path, err)
+	}
+	return &Device{Path: path, file: device}, nil
+}
+
+// Close lets go of the device.
+func (d *Device) Close() error { return d.file.Close() }
+
+// Find returns the paths of the devices whose backing file is, or was, at the
+// path backing. It does not touch that file.
+func Find(backing string) ([]string, error) {
+	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	if err != nil {
+		return nil, fmt.Errorf("loopdev: %w", err)
+	}
+	var found []string
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // detached in between
+		}
+		path := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), " (deleted)")
+		if path == backing {
+			device := filepath.Base(filepath.Dir(filepath.Dir(name)))
+			found = append(found, filepath.Join("/dev", device))
+		}
+	}
+	return found, nil
+}
+
+// Detach takes the backing file away from the device at path, as soon as
+// nobody uses it any more. It is no error if there is none.
+func Detach(path string) error {
+	device, err := os.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return fmt.Errorf("loopdev: %w", err)
+	}
+	defer device.Close()
+	if err := unix.IoctlSetInt(int(device.Fd()), unix.LOOP_CLR_FD, 0); err != nil && !errors.Is(err, unix.ENXIO) {
+		return fmt.Errorf("loopdev: detach %s: %w", path, err)
+	}
+	return nil
+}
