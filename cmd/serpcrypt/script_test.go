@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes the test binary stand in for the program: while tests run,
+// "serpcrypt" is found on the PATH.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"serpcrypt": func() { os.Exit(run(os.Args)) },
+	})
+}
+
+// TestScripts runs testdata/*.txtar, each in an empty folder.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                "testdata",
+		RequireUniqueNames: true,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits":   exits,
+			"jsondoc": jsondoc,
+		},
+	})
+}
+
+// exits CODE COMMAND [ARGUMENTS ...] runs a command that is to end with CODE.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARGUMENTS ...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code is %d, want %d", got, want)
+	}
+}
+
+// jsondoc FILE checks that the file, which may be stdout, is exactly one JSON
+// document.
+func jsondoc(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: jsondoc FILE")
+	}
+	d := json.NewDecoder(strings.NewReader(ts.ReadFile(args[0])))
+	var first, more any
+	if err := d.Decode(&first); err != nil {
+		ts.Fatalf("%s is no JSON document: %v", args[0], err)
+	}
+	if err := d.Decode(&more); err != io.EOF {
+		ts.Fatalf("%s goes on after its JSON document (%v)", args[0], err)
+	}
+}
