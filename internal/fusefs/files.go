@@ -35,6 +35,7 @@ type files struct {
 	since              time.Time
 	log                *log.Logger
 	discards           atomic.Bool
+	openFiles          atomic.Int64
 	writeErrors        atomic.Int64
 }
 
@@ -120,6 +121,7 @@ func (f *files) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse
 		return fuse.EROFS
 	}
 	out.OpenFlags = fuse.FOPEN_DIRECT_IO | fuse.FOPEN_PARALLEL_DIRECT_WRITES
+	f.openFiles.Add(1)
 	return fuse.OK
 }
 
@@ -216,9 +218,9 @@ func (f *files) zero(off, n int64) error {
 	return nil
 }
 
-// Release has nothing to do, and neither has Flush: closing a file is no sync.
-// Its default answer tells the kernel not to ask again.
-func (f *files) Release(<-chan struct{}, *fuse.ReleaseIn) {}
+// Release only counts: closing a file is no sync. For the same reason there is
+// no Flush, and its default answer tells the kernel not to ask again.
+func (f *files) Release(<-chan struct{}, *fuse.ReleaseIn) { f.openFiles.Add(-1) }
 
 func (f *files) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status { return fuse.OK }
 

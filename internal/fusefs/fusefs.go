@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"os"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -22,8 +23,8 @@ import (
 const FileName = "volume"
 
 // Volume is what a mount needs to serve. All methods are called concurrently.
-// An error that wraps a unix.Errno reaches the reader or writer as that, any
-// other as EIO.
+// An error that wraps a unix.Errno reaches the reader or writer as that,
+// errors.ErrUnsupported as EOPNOTSUPP, and any other as EIO.
 type Volume interface {
 	io.ReaderAt
 	io.WriterAt
@@ -32,6 +33,18 @@ type Volume interface {
 	// Discard declares n bytes from off on unneeded; what they read as
 	// afterwards is undefined.
 	Discard(off, n int64) error
+}
+
+// Available says why this user cannot mount anything here, or nil.
+func Available() error {
+	if _, err := os.Stat(devicePath); err != nil {
+		return ErrNoFuse
+	}
+	if os.Geteuid() != 0 {
+		_, err := findHelper()
+		return err
+	}
+	return nil
 }
 
 // Options of a mount.
@@ -117,6 +130,10 @@ func (s *Server) WriteErrors() int64 { return s.files.writeErrors.Load() }
 // AllowDiscards turns Options.Discards on.
 func (s *Server) AllowDiscards() { s.files.discards.Store(true) }
 
+// OpenFiles returns how many times the file is open now. The mount is in use
+// as long as it is. A file just closed may still count for a moment.
+func (s *Server) OpenFiles() int64 { return s.files.openFiles.Load() }
+
 // Unmount unmounts and waits for the end. While a file in the mount is in use
 // it fails with an error that wraps unix.EBUSY, and the mount stays.
 func (s *Server) Unmount() error {
@@ -134,12 +151,14 @@ func (s *Server) Unmount() error {
 
 // errno returns the FUSE status that says what err says.
 func errno(err error) fuse.Status {
-	if err == nil {
-		return fuse.OK
-	}
 	var number unix.Errno
-	if errors.As(err, &number) && number != 0 {
+	switch {
+	case err == nil:
+		return fuse.OK
+	case errors.As(err, &number) && number != 0:
 		return fuse.Status(number)
+	case errors.Is(err, errors.ErrUnsupported):
+		return fuse.Status(unix.EOPNOTSUPP)
 	}
 	return fuse.EIO
 }

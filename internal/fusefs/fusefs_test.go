@@ -3,6 +3,7 @@ package fusefs
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
 	"serpcrypt/internal/skip"
@@ -299,6 +301,37 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+func TestErrno(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want fuse.Status
+	}{
+		{nil, fuse.OK},
+		{errors.New("anything"), fuse.EIO},
+		{fmt.Errorf("wrapped: %w", unix.ENOSPC), fuse.Status(unix.ENOSPC)},
+		{fmt.Errorf("wrapped: %w", errors.ErrUnsupported), fuse.Status(unix.EOPNOTSUPP)},
+	} {
+		if got := errno(c.err); got != c.want {
+			t.Errorf("%v: %v, want %v", c.err, got, c.want)
+		}
+	}
+}
+
+func TestHelperError(t *testing.T) {
+	busy := &HelperError{"fusermount3: failed to unmount /mnt: Device or resource busy"}
+	if !errors.Is(busy, unix.EBUSY) || errors.Is(busy, os.ErrPermission) {
+		t.Errorf("not recognized as busy: %v", busy)
+	}
+	for _, text := range []string{
+		"fusermount3: user has no write access to mountpoint /mnt",
+		"fusermount3: failed to open /dev/fuse: Permission denied",
+	} {
+		if err := (&HelperError{text}); !errors.Is(err, os.ErrPermission) || errors.Is(err, unix.EBUSY) {
+			t.Errorf("not recognized as missing permission: %v", err)
+		}
+	}
+}
+
 func TestFallocate(t *testing.T) {
 	const punch = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
 	for _, c := range []struct {
@@ -381,6 +414,9 @@ func TestBusy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if n := s.OpenFiles(); n != 1 {
+		t.Errorf("%d open files, want 1", n)
+	}
 	if err := s.Unmount(); !errors.Is(err, unix.EBUSY) {
 		t.Errorf("unmount in use: %v, want %v", err, unix.EBUSY)
 	}
@@ -390,6 +426,9 @@ func TestBusy(t *testing.T) {
 	unix.Close(fd)
 	if err := s.Unmount(); err != nil {
 		t.Fatal(err)
+	}
+	if n := s.OpenFiles(); n != 0 {
+		t.Errorf("%d open files after the end", n)
 	}
 	select {
 	case <-s.Ended():
@@ -451,7 +490,7 @@ func TestHelper(t *testing.T) {
 
 	_, err = mountByHelper(filepath.Join(t.TempDir(), "missing"), Options{})
 	var helper *HelperError
-	if !errors.As(err, &helper) {
+	if !errors.As(err, &helper) || !errors.Is(err, unix.ENOENT) {
 		t.Errorf("mount at a missing directory: %v", err)
 	}
 }

@@ -25,8 +25,8 @@ var (
 // mount mounts at dir and returns the descriptor of the FUSE device, which is
 // closed on exec. Root mounts by itself, everybody else by fusermount3.
 func mount(dir string, o Options) (device int, err error) {
-	if _, err := os.Stat(devicePath); err != nil {
-		return -1, ErrNoFuse
+	if err := Available(); err != nil {
+		return -1, err
 	}
 	if os.Geteuid() == 0 {
 		device, err = mountDirect(dir, o)
@@ -76,7 +76,7 @@ func mountByHelper(dir string, o Options) (int, error) {
 
 	cmd := exec.Command(helper, "-o", helperOptions(o), "--", dir)
 	cmd.ExtraFiles = []*os.File{theirs}
-	cmd.Env = append(os.Environ(), "_FUSE_COMMFD=3")
+	cmd.Env = append(cmd.Environ(), "_FUSE_COMMFD=3")
 	err = runHelper(cmd)
 	theirs.Close()
 	if err != nil {
@@ -116,6 +116,7 @@ func findHelper() (string, error) {
 func runHelper(cmd *exec.Cmd) error {
 	var said bytes.Buffer
 	cmd.Stderr = &said
+	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
 	err := cmd.Run()
 	if err == nil {
 		return nil
@@ -135,10 +136,16 @@ type HelperError struct{ Text string }
 
 func (e *HelperError) Error() string { return "fusefs: " + e.Text }
 
-// Is recognizes the errors that fusermount3 passes on from the kernel.
+// Is recognizes the errors that fusermount3 passes on from the kernel, and its
+// own refusal to mount where the user may not write.
 func (e *HelperError) Is(target error) bool {
-	number, ok := target.(unix.Errno)
-	return ok && strings.Contains(strings.ToLower(e.Text), number.Error())
+	text := strings.ToLower(e.Text)
+	for _, number := range []unix.Errno{unix.EBUSY, unix.EPERM, unix.EACCES, unix.ENODEV, unix.ENOENT} {
+		if strings.Contains(text, number.Error()) && (number == target || number.Is(target)) {
+			return true
+		}
+	}
+	return target == os.ErrPermission && strings.Contains(text, "no write access")
 }
 
 func receiveDescriptor(socket int) (int, error) {
@@ -183,7 +190,5 @@ func Unmount(dir string, lazy bool) error {
 	if lazy {
 		args = append(args, "-z")
 	}
-	cmd := exec.Command(helper, append(args, "--", dir)...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	return runHelper(cmd)
+	return runHelper(exec.Command(helper, append(args, "--", dir)...))
 }
