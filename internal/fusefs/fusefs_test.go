@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -424,11 +425,17 @@ func TestBusy(t *testing.T) {
 		t.Errorf("write after the refused unmount: %v", err)
 	}
 	unix.Close(fd)
-	if err := s.Unmount(); err != nil {
-		t.Fatal(err)
+	for range 500 {
+		if s.OpenFiles() == 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	if n := s.OpenFiles(); n != 0 {
-		t.Errorf("%d open files after the end", n)
+		t.Errorf("%d open files after closing the only one", n)
+	}
+	if err := s.Unmount(); err != nil {
+		t.Fatal(err)
 	}
 	select {
 	case <-s.Ended():
