@@ -115,10 +115,13 @@ func median(values []float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
+// product keeps the compiler from leaving a chain out.
+var product uint32
+
 // multiplyChain multiplies n times, in tens, each time waiting for the last.
 //
 //go:noinline
-func multiplyChain(n int) uint32 {
+func multiplyChain(n int) {
 	x := uint32(3)
 	for range n / 10 {
 		x *= x
@@ -132,5 +135,5 @@ func multiplyChain(n int) uint32 {
 		x *= x
 		x *= x
 	}
-	return x
+	product = x
 }

@@ -87,18 +87,18 @@ func TestWipe(t *testing.T) {
 
 func TestValue(t *testing.T) {
 	type keys struct {
-		a [7]uint32
-		b byte
+		words [7]uint32
+		_     byte
 	}
 	v, free := Value[keys]()
 	if *v != (keys{}) {
 		t.Errorf("not zero: %v", *v)
 	}
-	v.a[6] = 1
+	v.words[6] = 1
 	free()
 	free()
 
-	type pointing struct{ p [1]*int }
+	type pointing struct{ _ [1]*int }
 	defer func() {
 		if recover() == nil {
 			t.Error("a type with pointers is taken")
