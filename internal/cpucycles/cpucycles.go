@@ -115,9 +115,6 @@ func median(values []float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// product keeps the compiler from leaving a chain out.
-var product uint32
-
 // multiplyChain multiplies n times, in tens, each time waiting for the last.
 //
 //go:noinline
@@ -135,5 +132,5 @@ func multiplyChain(n int) {
 		x *= x
 		x *= x
 	}
-	product = x
+	runtime.KeepAlive(x) // so that no compiler leaves the chain out
 }
