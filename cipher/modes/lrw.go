@@ -2,7 +2,6 @@ package modes
 
 import (
 	"encoding/binary"
-	"math/bits"
 
 	"serpcrypt/cipher/serpent"
 )
@@ -25,31 +24,31 @@ func (e element) timesX() element {
 	return element{e.high<<1 | e.low>>63, e.low<<1 ^ carry&0x87}
 }
 
-// lrwTable holds at i the tweak key times 2^(i+1)-1, in bits: i+1 ones. That
-// is what the product changes by when the block number is counted up and its
-// lowest zero is bit i. Table addresses depend on block numbers only, which
-// are no secret.
-type lrwTable [128]element
+// lrwTable holds at [i][d] the tweak key times d shifted left by 4i bits, so
+// that a product is the sum of one entry for each hexadecimal digit of the
+// block number. Addresses depend on block numbers only, which are no secret.
+type lrwTable [32][16]element
 
 func (t *lrwTable) init(tweakKey []byte) {
 	power := element{binary.BigEndian.Uint64(tweakKey), binary.BigEndian.Uint64(tweakKey[8:])}
-	var sum element
 	for i := range t {
-		sum = sum.plus(power)
-		t[i] = sum
-		power = power.timesX()
+		for bit := 1; bit < 16; bit *= 2 {
+			for d := range bit {
+				t[i][bit+d] = t[i][d].plus(power)
+			}
+			power = power.timesX()
+		}
 	}
 }
 
-// times returns the tweak key times n. A number is a sum of runs of ones, and
-// where they begin and end are the bits of its Gray code.
+// times returns the tweak key times n.
 func (t *lrwTable) times(n element) element {
 	var product element
-	for gray := n.low ^ (n.low>>1 | n.high<<63); gray != 0; gray &= gray - 1 {
-		product = product.plus(t[bits.TrailingZeros64(gray)])
+	for i := 0; n.low != 0; i, n.low = i+1, n.low>>4 {
+		product = product.plus(t[i&15][n.low&15])
 	}
-	for gray := n.high ^ n.high>>1; gray != 0; gray &= gray - 1 {
-		product = product.plus(t[64+bits.TrailingZeros64(gray)])
+	for i := 16; n.high != 0; i, n.high = i+1, n.high>>4 {
+		product = product.plus(t[i&31][n.high&15])
 	}
 	return product
 }
@@ -57,17 +56,27 @@ func (t *lrwTable) times(n element) element {
 // fillTweaks writes a tweak for each 16 bytes of tweaks. The first is for the
 // block whose number is in iv; numbers wrap around at 2^128.
 func (t *lrwTable) fillTweaks(tweaks, iv []byte) {
-	first := element{binary.BigEndian.Uint64(iv), binary.BigEndian.Uint64(iv[8:])}
-	product := t.times(first)
-	for low := first.low; len(tweaks) >= serpent.BlockSize; tweaks = tweaks[serpent.BlockSize:] {
-		binary.BigEndian.PutUint64(tweaks, product.high)
-		binary.BigEndian.PutUint64(tweaks[8:], product.low)
-		lowestZero := bits.TrailingZeros64(^low)
-		if low++; low == 0 {
-			// A run is too short to get here twice, so that first.high still
-			// holds. With no zero at all the product becomes 0: the last entry.
-			lowestZero = min(64+bits.TrailingZeros64(^first.high), len(t)-1)
+	n := element{binary.BigEndian.Uint64(iv), binary.BigEndian.Uint64(iv[8:])}
+	lastDigit := n.low & 15
+	n.low -= lastDigit
+	product := t.times(n)
+	for {
+		for ; lastDigit < 16; lastDigit++ {
+			if len(tweaks) < serpent.BlockSize {
+				return
+			}
+			tweak := product.plus(t[0][lastDigit])
+			binary.BigEndian.PutUint64(tweaks, tweak.high)
+			binary.BigEndian.PutUint64(tweaks[8:], tweak.low)
+			tweaks = tweaks[serpent.BlockSize:]
 		}
-		product = product.plus(t[lowestZero])
+		lastDigit = 0
+		next := element{n.high, n.low + 16}
+		if next.low == 0 {
+			next.high++
+		}
+		// The product of a sum is the sum of the products, and few digits change.
+		product = product.plus(t.times(n.plus(next)))
+		n = next
 	}
 }
