@@ -11,7 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const devicePath = "/dev/fuse"
+const (
+	devicePath = "/dev/fuse"
+	subtype    = "serpcrypt"
+
+	// Type is the file system type in the table of mounts.
+	Type = "fuse." + subtype
+)
 
 var (
 	// ErrNoFuse: the kernel has no FUSE, or its device is missing.
@@ -53,7 +59,7 @@ func mountDirect(dir string, o Options) (int, error) {
 	if o.ReadOnly {
 		flags |= unix.MS_RDONLY
 	}
-	if err := unix.Mount(o.Source, dir, "fuse.serpcrypt", flags, data); err != nil {
+	if err := unix.Mount(o.Source, dir, Type, flags, data); err != nil {
 		unix.Close(device)
 		return -1, fmt.Errorf("fusefs: mount at %s: %w", dir, err)
 	}
@@ -92,7 +98,7 @@ func mountByHelper(dir string, o Options) (int, error) {
 func helperOptions(o Options) string {
 	escape := strings.NewReplacer(`\`, `\\`, `,`, `\,`)
 	options := []string{
-		"fsname=" + escape.Replace(o.Source), "subtype=serpcrypt",
+		"fsname=" + escape.Replace(o.Source), "subtype=" + subtype,
 		fmt.Sprintf("max_read=%d", maxRequest), "default_permissions", "nosuid", "nodev",
 	}
 	if o.AllowOther {
