@@ -26,7 +26,8 @@ func (e element) timesX() element {
 
 // lrwTable holds at [i][d] the tweak key times d shifted left by 4i bits, so
 // that a product is the sum of one entry for each hexadecimal digit of the
-// block number. Addresses depend on block numbers only, which are no secret.
+// block number. Addresses depend on block numbers only, and LRW does not need
+// these to be secret.
 type lrwTable [32][16]element
 
 func (t *lrwTable) init(tweakKey []byte) {

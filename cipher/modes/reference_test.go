@@ -101,13 +101,13 @@ func reduce(x *big.Int) {
 
 // multiply returns the product of a and b in GF(2^128).
 func multiply(a, b *big.Int) *big.Int {
-	product := new(big.Int)
-	for i := 127; i >= 0; i-- {
-		product.Lsh(product, 1)
-		reduce(product)
+	product, shifted := new(big.Int), new(big.Int).Set(b)
+	for i := range a.BitLen() {
 		if a.Bit(i) == 1 {
-			product.Xor(product, b)
+			product.Xor(product, shifted)
 		}
+		shifted.Lsh(shifted, 1)
+		reduce(shifted)
 	}
 	return product
 }
@@ -166,7 +166,8 @@ func (r *reference) encryptSector(sector, iv []byte) {
 			xtsTweak.Lsh(xtsTweak, 1)
 			reduce(xtsTweak)
 		}
-		number.Add(number, big.NewInt(1))
-		number.Mod(number, twoTo128)
+		if number.Add(number, big.NewInt(1)).Cmp(twoTo128) == 0 {
+			number.SetInt64(0)
+		}
 	}
 }
