@@ -1,3 +1,5 @@
+//go:build !386 && !arm && !mips && !mipsle
+
 package fusefs
 
 import (
@@ -5,7 +7,6 @@ import (
 	"io"
 	"log"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -34,22 +35,19 @@ type files struct {
 	options            Options
 	since              time.Time
 	log                *log.Logger
-	discards           atomic.Bool
-	openFiles          atomic.Int64
-	writeErrors        atomic.Int64
+	use                *use
 }
 
-func newFiles(v Volume, o Options) *files {
-	f := &files{
+func newFiles(v Volume, o Options, u *use) *files {
+	return &files{
 		RawFileSystem: fuse.NewDefaultRawFileSystem(),
 		volume:        v,
 		size:          v.Size(),
 		options:       o,
 		since:         time.Now(),
 		log:           o.Log,
+		use:           u,
 	}
-	f.discards.Store(o.Discards)
-	return f
 }
 
 func (f *files) String() string { return "serpcrypt" }
@@ -121,7 +119,7 @@ func (f *files) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse
 		return fuse.EROFS
 	}
 	out.OpenFlags = fuse.FOPEN_DIRECT_IO | fuse.FOPEN_PARALLEL_DIRECT_WRITES
-	f.openFiles.Add(1)
+	f.use.openFiles.Add(1)
 	return fuse.OK
 }
 
@@ -167,7 +165,7 @@ func (f *files) Writev(<-chan struct{}, *fuse.WriteIn, [][]byte) (uint32, fuse.S
 func (f *files) writeAt(data []byte, off int64) error {
 	_, err := f.volume.WriteAt(data, off)
 	if err != nil {
-		f.writeErrors.Add(1)
+		f.use.writeErrors.Add(1)
 		f.log.Printf("write of %d bytes at %d: %v", len(data), off, err)
 	}
 	return err
@@ -194,7 +192,7 @@ func (f *files) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
 	}
 	switch in.Mode &^ unix.FALLOC_FL_KEEP_SIZE {
 	case unix.FALLOC_FL_PUNCH_HOLE:
-		if f.discards.Load() {
+		if f.use.discards.Load() {
 			return errno(f.volume.Discard(off, n))
 		}
 	case unix.FALLOC_FL_ZERO_RANGE:
@@ -220,7 +218,7 @@ func (f *files) zero(off, n int64) error {
 
 // Release only counts: closing a file is no sync. For the same reason there is
 // no Flush, and its default answer tells the kernel not to ask again.
-func (f *files) Release(<-chan struct{}, *fuse.ReleaseIn) { f.openFiles.Add(-1) }
+func (f *files) Release(<-chan struct{}, *fuse.ReleaseIn) { f.use.openFiles.Add(-1) }
 
 func (f *files) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status { return fuse.OK }
 

@@ -1,3 +1,5 @@
+//go:build !386 && !arm && !mips && !mipsle
+
 package fusefs
 
 import "github.com/hanwen/go-fuse/v2/fuse"

@@ -9,14 +9,10 @@
 package fusefs
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"log"
 	"os"
-
-	"github.com/hanwen/go-fuse/v2/fuse"
-	"golang.org/x/sys/unix"
+	"sync/atomic"
 )
 
 // FileName is the name of the only file in the mounted directory.
@@ -37,6 +33,9 @@ type Volume interface {
 
 // Available says why this user cannot mount anything here, or nil.
 func Available() error {
+	if !built {
+		return ErrNotBuilt
+	}
 	if _, err := os.Stat(devicePath); err != nil {
 		return ErrNoFuse
 	}
@@ -65,57 +64,22 @@ type Options struct {
 	Log *log.Logger
 }
 
-const (
-	// maxRequest is the most bytes that one read or write carries. Larger
-	// ones gained nothing when measured, and cost memory per request in flight.
-	maxRequest = 1 << 20
-	// maxBackground is how many asynchronous requests the kernel has in
-	// flight, those of a loop device for example.
-	maxBackground = 16
-	// maxInflightBytes bounds the buffers that hold requests.
-	maxInflightBytes = 16 << 20
-)
+// maxRequest is the most bytes that one read or write carries. Larger ones
+// gained nothing when measured, and cost memory per request in flight.
+const maxRequest = 1 << 20
 
 // Server serves one mount, until it is unmounted.
 type Server struct {
 	dir   string
-	files *files
+	use   *use
 	ended chan struct{}
 }
 
-// Mount mounts v at dir, an existing directory, and serves it in the
-// background. dir is usable when Mount returns.
-func Mount(dir string, v Volume, o Options) (*Server, error) {
-	if o.Source == "" {
-		o.Source = "serpcrypt"
-	}
-	if o.Log == nil {
-		o.Log = log.New(io.Discard, "", 0)
-	}
-	device, err := mount(dir, o)
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{dir: dir, files: newFiles(v, o), ended: make(chan struct{})}
-	server, err := fuse.NewServer(s.files, fmt.Sprintf("/dev/fd/%d", device), &fuse.MountOptions{
-		MaxWrite:                maxRequest,
-		MaxBackground:           maxBackground,
-		MaxInflightRequestBytes: maxInflightBytes,
-		ExtraCapabilities:       fuse.CAP_ASYNC_DIO,
-		DisableXAttrs:           true,
-		DisableReadDirPlus:      true,
-		// Splicing gains nothing for data that had to be decrypted first.
-		DisableSplice: true,
-		Logger:        o.Log,
-	})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("fusefs: %w", err), Unmount(dir, true))
-	}
-	go func() {
-		server.Serve()
-		close(s.ended)
-	}()
-	return s, nil
+// use is what happens in a mount.
+type use struct {
+	discards    atomic.Bool // are allowed
+	openFiles   atomic.Int64
+	writeErrors atomic.Int64
 }
 
 // Wait returns when the mount is gone and the last request has been answered.
@@ -125,14 +89,14 @@ func (s *Server) Wait() { <-s.ended }
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
 // WriteErrors returns how many writes have failed so far.
-func (s *Server) WriteErrors() int64 { return s.files.writeErrors.Load() }
+func (s *Server) WriteErrors() int64 { return s.use.writeErrors.Load() }
 
 // AllowDiscards turns Options.Discards on.
-func (s *Server) AllowDiscards() { s.files.discards.Store(true) }
+func (s *Server) AllowDiscards() { s.use.discards.Store(true) }
 
 // OpenFiles returns how many times the file is open now. The mount is in use
 // as long as it is. A file just closed may still count for a moment.
-func (s *Server) OpenFiles() int64 { return s.files.openFiles.Load() }
+func (s *Server) OpenFiles() int64 { return s.use.openFiles.Load() }
 
 // Unmount unmounts and waits for the end. While a file in the mount is in use
 // it fails with an error that wraps unix.EBUSY, and the mount stays.
@@ -147,18 +111,4 @@ func (s *Server) Unmount() error {
 	}
 	s.Wait()
 	return nil
-}
-
-// errno returns the FUSE status that says what err says.
-func errno(err error) fuse.Status {
-	var number unix.Errno
-	switch {
-	case err == nil:
-		return fuse.OK
-	case errors.As(err, &number) && number != 0:
-		return fuse.Status(number)
-	case errors.Is(err, errors.ErrUnsupported):
-		return fuse.Status(unix.EOPNOTSUPP)
-	}
-	return fuse.EIO
 }

@@ -20,6 +20,8 @@ const (
 )
 
 var (
+	// ErrNotBuilt: this program lacks the code.
+	ErrNotBuilt = errors.New("fusefs: a program for 32 bits has no FUSE")
 	// ErrNoFuse: the kernel has no FUSE, or its device is missing.
 	ErrNoFuse = errors.New("fusefs: there is no " + devicePath)
 	// ErrNoHelper: an ordinary user needs fusermount3, and it is not installed.
