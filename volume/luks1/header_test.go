@@ -76,7 +76,7 @@ func TestOffsets(t *testing.T) {
 		"cipher name":       {offCipherName, 32, func(h *Header) { fill(h.CipherName[:]) }},
 		"cipher mode":       {offCipherMode, 32, func(h *Header) { fill(h.CipherMode[:]) }},
 		"hash":              {offHash, 32, func(h *Header) { fill(h.Hash[:]) }},
-		"payload sector":    {offPayloadSector, 4, func(h *Header) { h.PayloadSector = math.MaxUint32 }},
+		"payload sector":    {OffsetPayloadSector, 4, func(h *Header) { h.PayloadSector = math.MaxUint32 }},
 		"key bytes":         {offKeyBytes, 4, func(h *Header) { h.KeyBytes = math.MaxUint32 }},
 		"digest":            {offDigest, 20, func(h *Header) { fill(h.Digest[:]) }},
 		"digest salt":       {offDigestSalt, 32, func(h *Header) { fill(h.DigestSalt[:]) }},

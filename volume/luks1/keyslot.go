@@ -65,7 +65,7 @@ type SealedSlot struct {
 
 // SealSlot encrypts the volume key for a free slot. It changes nothing yet.
 func (h *Header) SealSlot(slot int, key, passphrase []byte, iterations int) (*SealedSlot, error) {
-	if err := checkNewIterations("iterations", iterations); err != nil {
+	if err := CheckIterations("iterations", iterations); err != nil {
 		return nil, err
 	}
 	fields := h.Slots[slot]

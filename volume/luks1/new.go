@@ -103,7 +103,7 @@ func roundUp(n, multiple int64) int64 { return (n + multiple - 1) / multiple * m
 
 // SetDigest records the digest of the volume key.
 func (h *Header) SetDigest(key []byte, iterations int) error {
-	if err := checkNewIterations("digest iterations", iterations); err != nil {
+	if err := CheckIterations("digest iterations", iterations); err != nil {
 		return err
 	}
 	rand.Read(h.DigestSalt[:])
@@ -117,9 +117,9 @@ func (h *Header) SetDigest(key []byte, iterations int) error {
 	return nil
 }
 
-// checkNewIterations keeps what is written to what specification and field
-// allow. Older containers may have less.
-func checkNewIterations(param string, n int) error {
+// CheckIterations keeps what is written to what the specification and the field
+// allow. Older containers may have less. The error is a *ParamError.
+func CheckIterations(param string, n int) error {
 	if n < kdf.MinIterations || n > kdf.MaxIterations {
 		return &ParamError{param, fmt.Sprintf("%d (allowed: %d to %d)", n, kdf.MinIterations, kdf.MaxIterations)}
 	}

@@ -132,7 +132,7 @@ func (v *validator) checkHash() {
 
 func (v *validator) checkPayload() {
 	if begin := v.h.PayloadOffset(); begin > v.storeSize {
-		v.fault("payload sector", noSlot, offPayloadSector, "the payload begins at byte %d, the container ends at byte %d", begin, v.storeSize)
+		v.fault("payload sector", noSlot, OffsetPayloadSector, "the payload begins at byte %d, the container ends at byte %d", begin, v.storeSize)
 	}
 }
 

@@ -1,0 +1,59 @@
+package volume
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrPassphrase says that no key slot opens with the passphrase. A damaged
+	// key slot looks the same.
+	ErrPassphrase = errors.New("volume: no key slot opens with this passphrase")
+	// ErrNoKeySlot says that the key slot asked for, or every one, is not in use.
+	ErrNoKeySlot = errors.New("volume: no such key slot in use")
+	// ErrVolumeKey says that a volume key is not that of the container.
+	ErrVolumeKey = errors.New("volume: this is not the container's volume key")
+	// ErrBusy says that somebody else uses the file or device.
+	ErrBusy = errors.New("volume: in use")
+	// ErrReadOnly says that a file, or an open volume, cannot be written to.
+	ErrReadOnly = errors.New("volume: read-only")
+	// ErrClosed says that the volume has been closed.
+	ErrClosed = errors.New("volume: closed")
+	// ErrOutside says that a place is not inside the volume.
+	ErrOutside = errors.New("volume: outside of the volume")
+	// ErrTooLong says that more is to be copied in than the volume holds.
+	ErrTooLong = errors.New("volume: longer than the volume")
+)
+
+// FormatError says that something is not as a container must be, and where.
+type FormatError struct {
+	Field  string // of the header, or "payload" and the like
+	Slot   int    // the key slot that Field belongs to, or -1
+	Offset int64  // in bytes from the container's start
+	Reason string
+}
+
+const noSlot = -1
+
+func (e *FormatError) Error() string {
+	where := ""
+	if e.Slot != noSlot {
+		where = fmt.Sprintf("key slot %d: ", e.Slot)
+	}
+	return fmt.Sprintf("volume: %s%s at byte %d: %s", where, e.Field, e.Offset, e.Reason)
+}
+
+// FileError says why a path can hold no container.
+type FileError struct{ Path, Reason string }
+
+func (e *FileError) Error() string { return fmt.Sprintf("volume: %s: %s", e.Path, e.Reason) }
+
+// SizeError says that a container does not fit.
+type SizeError struct {
+	Size int64 // bytes that there are
+	Need int64 // bytes that there must be
+}
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("volume: %d bytes are too few for a container, which takes at least %d", e.Size, e.Need)
+}

@@ -1,0 +1,239 @@
+package volume
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// File is a Store in a regular file or a block device.
+type File struct {
+	file     *os.File
+	isDevice bool
+	readOnly bool
+}
+
+// OpenFile opens a container and locks all of it: for reading alone, together
+// with others who do so, or else for nobody but us. The lock belongs to the
+// open file description: it lasts until the last copy of the descriptor, also
+// in other processes, is closed. Block devices are opened exclusively, so that
+// they are not mounted or used by another driver either.
+//
+// Errors, beside those of the file system (fs.ErrNotExist, fs.ErrPermission):
+// ErrBusy, a *FileError, and ErrReadOnly if readOnly would help.
+func OpenFile(path string, readOnly bool) (*File, error) {
+	f, err := openFile(path, readOnly, unix.O_EXCL)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.check(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if err := f.lock(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// PeekFile opens a container for reading without any lock, to look at its
+// header while others use it.
+func PeekFile(path string) (*File, error) {
+	f, err := openFile(path, true, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.check(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// CreateFile makes a file of that many bytes, all of them holes, for nobody
+// but its owner, and locks it as OpenFile does. A path that exists is an error
+// (fs.ErrExist). On any error nothing is left behind.
+func CreateFile(path string, size int64) (*File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("volume: %w", err)
+	}
+	f := &File{file: file}
+	err = f.lock()
+	if err == nil {
+		err = f.Truncate(size)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(path))
+	}
+	if err != nil {
+		f.Close()
+		return nil, errors.Join(err, os.Remove(path))
+	}
+	return f, nil
+}
+
+// NewFile takes over a descriptor that another process has opened and locked.
+func NewFile(file *os.File) (*File, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("volume: %w", err)
+	}
+	flags, err := unix.FcntlInt(file.Fd(), unix.F_GETFL, 0)
+	if err != nil {
+		return nil, fmt.Errorf("volume: %s: %w", file.Name(), err)
+	}
+	if reason := unfit(info.Mode()); reason != "" {
+		return nil, &FileError{file.Name(), reason}
+	}
+	return &File{file, !info.Mode().IsRegular(), flags&unix.O_ACCMODE == unix.O_RDONLY}, nil
+}
+
+// openFile opens path with the extra flags if it is a block device.
+func openFile(path string, readOnly bool, deviceFlags int) (*File, error) {
+	// Opening a pipe would wait, opening some devices has effects: look first.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("volume: %w", err)
+	}
+	if reason := unfit(info.Mode()); reason != "" {
+		return nil, &FileError{path, reason}
+	}
+	// The path may be another file by now. This flag keeps a pipe from waiting.
+	flags := os.O_RDWR | unix.O_NONBLOCK
+	if readOnly {
+		flags = os.O_RDONLY | unix.O_NONBLOCK
+	}
+	if !info.Mode().IsRegular() {
+		flags |= deviceFlags
+	}
+	file, err := os.OpenFile(path, flags, 0)
+	switch {
+	case errors.Is(err, unix.EBUSY):
+		return nil, fmt.Errorf("%w: %s", ErrBusy, path)
+	case !readOnly && (errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS)):
+		return nil, fmt.Errorf("%w: %w", ErrReadOnly, err)
+	case err != nil:
+		return nil, fmt.Errorf("volume: %w", err)
+	}
+	f, err := NewFile(file)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// unfit says why a file of this kind holds no container, or "".
+func unfit(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return ""
+	case mode.IsDir():
+		return "a directory holds no container"
+	case mode&fs.ModeDevice != 0 && mode&fs.ModeCharDevice == 0:
+		return ""
+	}
+	return "neither a regular file nor a block device"
+}
+
+// check refuses files without any content.
+func (f *File) check() error {
+	size, err := f.Size()
+	if err == nil && size == 0 {
+		err = &FileError{f.file.Name(), "empty"}
+	}
+	return err
+}
+
+// lock never waits.
+func (f *File) lock() error {
+	kind := unix.F_WRLCK
+	if f.readOnly {
+		kind = unix.F_RDLCK
+	}
+	whole := unix.Flock_t{Type: int16(kind), Whence: io.SeekStart}
+	err := unix.FcntlFlock(f.file.Fd(), unix.F_OFD_SETLK, &whole)
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+		return fmt.Errorf("%w: %s", ErrBusy, f.file.Name())
+	}
+	if err != nil {
+		return fmt.Errorf("volume: %s: cannot be locked: %w", f.file.Name(), err)
+	}
+	return nil
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.file.ReadAt(p, off) }
+
+// WriteAt implements io.WriterAt.
+func (f *File) WriteAt(p []byte, off int64) (int, error) { return f.file.WriteAt(p, off) }
+
+// Sync waits until all is on the disk.
+func (f *File) Sync() error { return f.file.Sync() }
+
+// Size returns the present length in bytes.
+func (f *File) Size() (int64, error) {
+	if f.isDevice {
+		// A device's end is found by going there; the position is used by nobody.
+		size, err := f.file.Seek(0, io.SeekEnd)
+		if err != nil {
+			return 0, fmt.Errorf("volume: %w", err)
+		}
+		return size, nil
+	}
+	info, err := f.file.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("volume: %w", err)
+	}
+	return info.Size(), nil
+}
+
+// PunchHole implements HolePuncher. Where the file system or device cannot do
+// it, the error is errors.ErrUnsupported.
+func (f *File) PunchHole(off, length int64) error {
+	const mode = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
+	if err := unix.Fallocate(int(f.file.Fd()), mode, off, length); err != nil {
+		return fmt.Errorf("volume: %s: punch hole: %w", f.file.Name(), err)
+	}
+	return nil
+}
+
+// Truncate gives a regular file another length; what is new are holes.
+func (f *File) Truncate(size int64) error {
+	if err := f.file.Truncate(size); err != nil {
+		return fmt.Errorf("volume: %w", err)
+	}
+	return nil
+}
+
+// ReadOnly reports whether the file was opened for reading alone.
+func (f *File) ReadOnly() bool { return f.readOnly }
+
+// IsDevice reports whether this is a block device.
+func (f *File) IsDevice() bool { return f.isDevice }
+
+// OSFile returns the open file, to give its descriptor to another process.
+func (f *File) OSFile() *os.File { return f.file }
+
+// Close closes the file. It syncs nothing.
+func (f *File) Close() error { return f.file.Close() }
+
+// syncFolder makes a new name in a folder last.
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("volume: %w", err)
+	}
+	defer folder.Close()
+	if err := folder.Sync(); err != nil {
+		return fmt.Errorf("volume: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,251 @@
+package volume
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	"serpcrypt/internal/secret"
+	"serpcrypt/kdf"
+	"serpcrypt/volume/luks1"
+)
+
+// Params are what a new container is made from. The zero value of each field
+// but Iterations is its default.
+type Params struct {
+	Cipher           string // DefaultCipher
+	KeyBits          int    // DefaultKeyBits
+	Hash             string // DefaultHash
+	Iterations       int    // of PBKDF2 for the passphrase, as kdf.Calibrate finds them
+	DigestIterations int    // of PBKDF2 for the volume key's digest; an eighth of Iterations
+	UUID             string // random
+	Slot             int    // key slot to use, from 0
+	PayloadOffset    int64  // bytes; the first multiple of 1 MiB behind the key slots
+	VolumeKey        []byte // random
+}
+
+// What a container is made with if nothing else is asked for.
+const (
+	DefaultCipher  = "serpent-xts-plain64"
+	DefaultKeyBits = 512
+	DefaultHash    = "sha1"
+)
+
+// ParamError says what about a parameter is not possible. Others that Format
+// returns are *modes.SpecError and *hashes.UnknownError.
+type ParamError = luks1.ParamError
+
+func (p Params) withDefaults() Params {
+	if p.Cipher == "" {
+		p.Cipher = DefaultCipher
+	}
+	if p.KeyBits == 0 {
+		p.KeyBits = DefaultKeyBits
+	}
+	if p.Hash == "" {
+		p.Hash = DefaultHash
+	}
+	if p.DigestIterations == 0 {
+		p.DigestIterations = max(p.Iterations/8, kdf.MinIterations)
+	}
+	return p
+}
+
+// newHeader returns the header that the parameters describe, without digest
+// and key slot.
+func (p Params) newHeader() (*luks1.Header, error) {
+	switch {
+	case p.KeyBits%8 != 0:
+		return nil, &ParamError{Param: "key size", Reason: fmt.Sprintf("%d bits are no whole bytes", p.KeyBits)}
+	case p.Slot < 0 || p.Slot >= luks1.NumSlots:
+		return nil, &ParamError{Param: "key slot", Reason: fmt.Sprintf("%d (there are 0 to %d)", p.Slot, luks1.NumSlots-1)}
+	case p.VolumeKey != nil && len(p.VolumeKey) != p.KeyBits/8:
+		return nil, &ParamError{Param: "volume key", Reason: fmt.Sprintf("%d bits, not %d", 8*len(p.VolumeKey), p.KeyBits)}
+	}
+	if err := luks1.CheckIterations("iterations", p.Iterations); err != nil {
+		return nil, err
+	}
+	if err := luks1.CheckIterations("digest iterations", p.DigestIterations); err != nil {
+		return nil, err
+	}
+	return luks1.New(luks1.Params{
+		Spec:          p.Cipher,
+		KeyBytes:      p.KeyBits / 8,
+		Hash:          p.Hash,
+		UUID:          p.UUID,
+		PayloadOffset: p.PayloadOffset,
+	})
+}
+
+// MinSize returns the size in bytes of the smallest container with these
+// parameters, or the error that Format has about them.
+func MinSize(p Params) (int64, error) {
+	h, err := p.withDefaults().newHeader()
+	if err != nil {
+		return 0, err
+	}
+	return minSize(h), nil
+}
+
+func minSize(h *luks1.Header) int64 { return h.PayloadOffset() + luks1.SectorSize }
+
+// Formatted is a container in the making. Its header is not on the disk.
+type Formatted struct {
+	store Store
+	h     *luks1.Header
+	key   *secret.Buffer
+}
+
+// Format makes a container in s, up to the header, so that nothing interrupted
+// looks like one: first it destroys the headers that it finds, then it fills
+// the space for key material with random bytes and writes that of one slot.
+// Then the payload can be filled through Open, and Commit ends the work.
+//
+// When ctx is done, Format returns at once; nothing is written from then on.
+// Parameters and size are checked before anything is written; errors about
+// them are a *SizeError or those of Params.
+func Format(ctx context.Context, s Store, passphrase []byte, p Params) (*Formatted, error) {
+	p = p.withDefaults()
+	h, err := p.newHeader()
+	if err != nil {
+		return nil, err
+	}
+	size, err := s.Size()
+	if err != nil {
+		return nil, err
+	}
+	if size < minSize(h) {
+		return nil, &SizeError{Size: size, Need: minSize(h)}
+	}
+	if err := destroyHeaders(s, size); err != nil {
+		return nil, fmt.Errorf("volume: old header: %w", err)
+	}
+	if err := clearHeaderSpace(ctx, s, h); err != nil {
+		return nil, err
+	}
+	sealed, err := sealKey(ctx, *h, passphrase, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := sealed.h.WriteSlot(s, sealed.slot); err != nil {
+		sealed.key.Close()
+		return nil, fmt.Errorf("volume: %w", err)
+	}
+	if err := s.Sync(); err != nil {
+		sealed.key.Close()
+		return nil, fmt.Errorf("volume: sync: %w", err)
+	}
+	return &Formatted{s, &sealed.h, sealed.key}, nil
+}
+
+// sealedKey is a volume key, its digest in the header, and a slot with it.
+type sealedKey struct {
+	h    luks1.Header
+	key  *secret.Buffer
+	slot *luks1.SealedSlot
+}
+
+func sealKey(ctx context.Context, h luks1.Header, passphrase []byte, p Params) (*sealedKey, error) {
+	ownPassphrase := secretCopy(passphrase)
+	key := secretCopy(p.VolumeKey)
+	if p.VolumeKey == nil {
+		key = secret.New(p.KeyBits / 8)
+		rand.Read(key.Bytes())
+	}
+	return beside(ctx, func() (*sealedKey, error) {
+		defer ownPassphrase.Close()
+		err := h.SetDigest(key.Bytes(), p.DigestIterations)
+		var slot *luks1.SealedSlot
+		if err == nil {
+			slot, err = h.SealSlot(p.Slot, key.Bytes(), ownPassphrase.Bytes(), p.Iterations)
+		}
+		if err != nil {
+			key.Close()
+			return nil, err
+		}
+		return &sealedKey{h, key, slot}, nil
+	}, func(s *sealedKey) { s.key.Close() })
+}
+
+// destroyHeaders makes LUKS headers unrecognisable, among them the second ones
+// of LUKS2, which would let a tool bring the old container back. Their places:
+// LUKS2 On-Disk Format 1.1.4, 2.2.
+func destroyHeaders(s Store, size int64) error {
+	zeros := make([]byte, luks1.SectorSize)
+	if err := writeFull(s, zeros, 0); err != nil {
+		return err
+	}
+	const second = "SKUL\xBA\xBE"
+	for at := int64(0x4000); at <= 0x400000 && at+luks1.SectorSize <= size; at *= 2 {
+		magic := make([]byte, len(second))
+		if err := readFull(s, magic, at); err != nil {
+			return err
+		}
+		if string(magic) == second {
+			if err := writeFull(s, zeros, at); err != nil {
+				return err
+			}
+		}
+	}
+	return s.Sync()
+}
+
+// clearHeaderSpace writes what cryptsetup writes there too: random bytes where
+// key material can be, and zeros elsewhere up to the payload.
+func clearHeaderSpace(ctx context.Context, s Store, h *luks1.Header) error {
+	const piece = 1 << 20
+	zeros := make([]byte, piece)
+	// A payload may be put very far behind the slots.
+	end := min(h.PayloadOffset(), h.EndOfSlots()+piece)
+	for at := int64(0); at < end; at += piece {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := writeFull(s, zeros[:min(piece, end-at)], at); err != nil {
+			return fmt.Errorf("volume: header: %w", err)
+		}
+	}
+	if err := h.FillSlots(s); err != nil {
+		return fmt.Errorf("volume: %w", err)
+	}
+	return nil
+}
+
+// Open opens the new volume, whose payload is what the store had there. Sync
+// or close it before Commit.
+func (f *Formatted) Open(o Options) (*Volume, error) {
+	size, err := f.store.Size()
+	if err != nil {
+		return nil, err
+	}
+	c := luks1Container{f.store, size, f.h}
+	extents, err := c.extents()
+	if err != nil {
+		return nil, err
+	}
+	return newVolume(f.store, extents, f.key.Bytes(), o)
+}
+
+// Header returns what the header will say.
+func (f *Formatted) Header() *Header {
+	c := luks1Container{h: f.h}
+	return c.header()
+}
+
+// VolumeKey returns the key of the new container, until Close.
+func (f *Formatted) VolumeKey() []byte { return f.key.Bytes() }
+
+// Commit syncs everything, and then writes the header that makes a container
+// of it, syncs that, and reads it back.
+func (f *Formatted) Commit() error {
+	if err := f.store.Sync(); err != nil {
+		return fmt.Errorf("volume: sync: %w", err)
+	}
+	if err := f.h.Save(f.store); err != nil {
+		return fmt.Errorf("volume: %w", err)
+	}
+	return nil
+}
+
+// Close wipes the volume key.
+func (f *Formatted) Close() { f.key.Close() }

@@ -1,0 +1,143 @@
+package volume
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"testing"
+
+	"serpcrypt/cipher/serpent"
+	"serpcrypt/internal/faultstore"
+)
+
+var (
+	background = context.Background()
+	passphrase = []byte("correct horse")
+)
+
+// quick makes containers fast, and small: 512 KiB of header.
+var quick = Params{Cipher: "serpent-cbc-essiv:sha256", KeyBits: 128, Iterations: 1000, PayloadOffset: 1032 * 512}
+
+// newStore returns a disk full of bytes that are not zero.
+func newStore(size int64) *faultstore.Store {
+	return faultstore.New(bytes.Repeat([]byte{0xA5}, int(size)))
+}
+
+// format makes a container with that many bytes of payload.
+func format(t testing.TB, p Params, payload int64) *faultstore.Store {
+	t.Helper()
+	size, err := MinSize(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStore(size - 512 + payload)
+	formatStore(t, s, p)
+	return s
+}
+
+func formatStore(t testing.TB, s Store, p Params) {
+	t.Helper()
+	f, err := Format(background, s, passphrase, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open opens the volume until the test ends.
+func open(t testing.TB, s Store, o Options) *Volume {
+	t.Helper()
+	key, err := Unlock(background, s, passphrase, AnySlot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer key.Close()
+	v, err := Open(s, key.Bytes.Bytes(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { v.Close() })
+	return v
+}
+
+// layout is a way that a volume can lie in a store.
+type layout struct {
+	name    string
+	extents []extent
+}
+
+// layouts are what a format may come up with: of different sector sizes, from
+// several ciphers, in any order, and numbered from anywhere.
+var layouts = []layout{
+	{"512-byte sectors", []extent{
+		{size: 3<<20 + 512, offset: 4096, spec: "serpent-xts-plain64", sectorSize: 512},
+	}},
+	{"4096-byte sectors", []extent{
+		{size: 2<<20 + 3*4096, offset: 512, spec: "serpent-cbc-essiv:sha256", sectorSize: 4096},
+	}},
+	{"three segments", []extent{
+		{start: 0, size: 1536, offset: 1 << 20, spec: "serpent-cbc-plain", sectorSize: 512},
+		{start: 1536, size: 1 << 20, offset: 2 << 20, spec: "serpent-ctr-plain64", sectorSize: 4096, firstSector: 1<<64 - 8},
+		{start: 1536 + 1<<20, size: 5 * 512, offset: 0, spec: "serpent-ecb", sectorSize: 512, firstSector: 77},
+	}},
+}
+
+func (l layout) size() int64 {
+	last := l.extents[len(l.extents)-1]
+	return last.start + last.size
+}
+
+// open makes a volume over s that lasts until the test ends.
+func (l layout) open(t testing.TB, s Store, o Options) *Volume {
+	t.Helper()
+	v, err := newVolume(s, l.extents, bytes.Repeat([]byte("keys"), 8), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { v.Close() })
+	return v
+}
+
+const layoutStoreSize = 4 << 20
+
+func newRandom(t testing.TB) *rand.Rand {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+func randomBytes(r *rand.Rand, n int) []byte {
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = byte(r.Uint32())
+	}
+	return p
+}
+
+func sha256Hex(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// readAll returns the whole volume.
+func readAll(t testing.TB, v io.ReaderAt, size int64) []byte {
+	t.Helper()
+	p := make([]byte, size)
+	if n, err := v.ReadAt(p, 0); n != len(p) || err != nil {
+		t.Fatalf("read %d of %d bytes: %v", n, size, err)
+	}
+	return p
+}
+
+func forEachKernel(t *testing.T, test func(t *testing.T, k serpent.Kernel)) {
+	for _, k := range serpent.Kernels() {
+		t.Run(fmt.Sprintf("kernel=%s", k), func(t *testing.T) { test(t, k) })
+	}
+}

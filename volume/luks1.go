@@ -1,0 +1,133 @@
+package volume
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"serpcrypt/internal/secret"
+	"serpcrypt/volume/luks1"
+)
+
+// luks1Container is the container of a LUKS1 header.
+type luks1Container struct {
+	store Store
+	size  int64 // of the store
+	h     *luks1.Header
+}
+
+func parseLUKS1(s Store, size int64, head []byte) (container, error) {
+	h, err := luks1.Parse(head)
+	if err != nil {
+		return nil, formatError(err)
+	}
+	return &luks1Container{s, size, h}, nil
+}
+
+// formatError makes a *FormatError of a *luks1.FieldError. The header is at
+// the container's start, so the offset is the same.
+func formatError(err error) error {
+	var field *luks1.FieldError
+	if errors.As(err, &field) {
+		return (*FormatError)(field)
+	}
+	return err
+}
+
+func (c *luks1Container) header() *Header {
+	h := c.h
+	out := &Header{
+		Type:             "LUKS1",
+		Version:          int(h.Version),
+		UUID:             h.UUID.String(),
+		Cipher:           h.CipherName.String(),
+		Mode:             h.CipherMode.String(),
+		Hash:             h.Hash.String(),
+		KeyBytes:         int(h.KeyBytes),
+		PayloadOffset:    h.PayloadOffset(),
+		Detached:         h.PayloadSector == 0,
+		Digest:           slices.Clone(h.Digest[:]),
+		DigestSalt:       slices.Clone(h.DigestSalt[:]),
+		DigestIterations: int(h.DigestIterations),
+	}
+	for _, s := range h.Slots {
+		state := SlotInvalid
+		switch s.Active {
+		case luks1.SlotEnabled:
+			state = SlotEnabled
+		case luks1.SlotDisabled:
+			state = SlotDisabled
+		}
+		out.Slots = append(out.Slots, Slot{
+			State:          state,
+			Iterations:     int(s.Iterations),
+			Salt:           slices.Clone(s.Salt[:]),
+			MaterialOffset: s.MaterialOffset(),
+			Stripes:        int(s.Stripes),
+		})
+	}
+	return out
+}
+
+func (c *luks1Container) faults() []*FormatError {
+	var faults []*FormatError
+	for _, fault := range c.h.Faults(c.size) {
+		faults = append(faults, (*FormatError)(fault))
+	}
+	return faults
+}
+
+func (c *luks1Container) validate() error {
+	return formatError(c.h.Validate(c.size))
+}
+
+func (c *luks1Container) usableSlots() []int {
+	var slots []int
+	for i, s := range c.h.Slots {
+		if s.Active == luks1.SlotEnabled {
+			slots = append(slots, i)
+		}
+	}
+	// A slot with very many iterations must not hold up the others.
+	slices.SortStableFunc(slots, func(a, b int) int {
+		return cmp.Compare(c.h.Slots[a].Iterations, c.h.Slots[b].Iterations)
+	})
+	return slots
+}
+
+func (c *luks1Container) openSlot(slot int, passphrase []byte) (*secret.Buffer, error) {
+	key, err := c.h.OpenSlot(c.store, slot, passphrase)
+	if errors.Is(err, luks1.ErrMismatch) {
+		return nil, ErrPassphrase
+	}
+	if err != nil {
+		return nil, fmt.Errorf("volume: %w", err)
+	}
+	return key, nil
+}
+
+func (c *luks1Container) checkKey(key []byte) error {
+	err := c.h.CheckKey(key)
+	if errors.Is(err, luks1.ErrMismatch) {
+		return ErrVolumeKey
+	}
+	return err
+}
+
+// extents: one, from the payload's start to the end of the store. Its sectors
+// are numbered from 0.
+func (c *luks1Container) extents() ([]extent, error) {
+	begin := c.h.PayloadOffset()
+	fault := func(reason string) error {
+		return &FormatError{"payload sector", noSlot, luks1.OffsetPayloadSector, reason}
+	}
+	if begin == 0 {
+		return nil, fault("0: this header belongs to a payload in another file, which is not supported")
+	}
+	size := (c.size - begin) / luks1.SectorSize * luks1.SectorSize
+	if size <= 0 {
+		return nil, fault(fmt.Sprintf("the payload begins at byte %d, where the container ends (byte %d): there is none", begin, c.size))
+	}
+	return []extent{{size: size, offset: begin, spec: c.h.Spec(), sectorSize: luks1.SectorSize}}, nil
+}

@@ -1,0 +1,310 @@
+package volume
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"serpcrypt/cipher/serpent"
+	"serpcrypt/internal/fsprobe"
+)
+
+// Report is what Verify has found, check by check in the order of the
+// constants below.
+type Report struct {
+	Checks []Check
+
+	Header     *Header        // nil if there is none
+	Slot       int            // the key slot that opened, or -1
+	Kernel     serpent.Kernel // that was compared with the portable one
+	Bytes      int64          // of the payload that were read
+	FileSystem *fsprobe.Found // what the volume holds, nil if that is unknown
+}
+
+// Check is one thing that has been looked at.
+type Check struct {
+	Name   string
+	Result Result
+	Faults []*FormatError // not all if there are very many; by offset
+	More   int            // how many were left out
+}
+
+// The names of checks.
+const (
+	CheckHeader     = "header"      // every field
+	CheckKeySlot    = "key slot"    // opens with the passphrase
+	CheckDigest     = "digest"      // of the volume key
+	CheckPayload    = "payload"     // every sector, decrypted by two kernels
+	CheckFileSystem = "file system" // lies within the volume
+)
+
+// Result is how a check went.
+type Result string
+
+const (
+	Passed  Result = "passed"
+	Failed  Result = "failed"
+	Skipped Result = "skipped" // nothing to look at, or not possible after a failure
+)
+
+// maxFaults is how many faults of a payload are kept.
+const maxFaults = 100
+
+// Err returns the first fault found, or nil if there is none.
+func (r *Report) Err() error {
+	for _, c := range r.Checks {
+		if len(c.Faults) > 0 {
+			return c.Faults[0]
+		}
+	}
+	return nil
+}
+
+// judge adds a check that was made.
+func (r *Report) judge(name string, faults ...*FormatError) *Check {
+	result := Passed
+	if len(faults) > 0 {
+		result = Failed
+	}
+	slices.SortStableFunc(faults, func(a, b *FormatError) int { return cmp.Compare(a.Offset, b.Offset) })
+	r.Checks = append(r.Checks, Check{Name: name, Result: result, Faults: faults})
+	return &r.Checks[len(r.Checks)-1]
+}
+
+// skip adds checks that were not made.
+func (r *Report) skip(names ...string) {
+	for _, name := range names {
+		r.Checks = append(r.Checks, Check{Name: name, Result: Skipped})
+	}
+}
+
+// Verify looks at all of a container: the header; a key slot, which the
+// passphrase must open; the digest; every sector of the payload, which the
+// chosen kernel and the portable one must decrypt to the same; and whether
+// the file system inside fits. It writes nothing.
+//
+// A changed byte of the payload it cannot see: it decrypts to something else,
+// and nothing says what it was.
+//
+// The faults are in the report. The error is that of ctx, ErrPassphrase,
+// ErrNoKeySlot, or one of the store that leaves nothing to verify.
+func Verify(ctx context.Context, s Store, passphrase []byte, slot int, o Options, progress Progress) (*Report, error) {
+	v := verifier{store: s, options: o, progress: progress, newCipher: newCipher}
+	return v.verify(ctx, func(c container) (*Key, error) {
+		return unlock(ctx, c, passphrase, slot)
+	})
+}
+
+// VerifyWithKey is Verify by the volume key; the key slots are left out. The
+// error is also ErrVolumeKey.
+func VerifyWithKey(ctx context.Context, s Store, key []byte, o Options, progress Progress) (*Report, error) {
+	v := verifier{store: s, options: o, progress: progress, newCipher: newCipher}
+	return v.verify(ctx, func(container) (*Key, error) {
+		return &Key{secretCopy(key), noSlot}, nil
+	})
+}
+
+type verifier struct {
+	store     Store
+	options   Options
+	progress  Progress
+	newCipher makeCipher
+	report    Report
+}
+
+func (v *verifier) verify(ctx context.Context, findKey func(container) (*Key, error)) (*Report, error) {
+	r := &v.report
+	r.Slot = noSlot
+	c, extents, err := v.verifyHeader()
+	if err != nil {
+		return nil, err
+	}
+	if r.Err() != nil && extents == nil {
+		r.skip(CheckKeySlot, CheckDigest, CheckPayload, CheckFileSystem)
+		return r, nil
+	}
+	key, err := findKey(c)
+	if err != nil {
+		return nil, err
+	}
+	defer key.Close()
+	if r.Slot = key.Slot; r.Slot == noSlot {
+		r.skip(CheckKeySlot)
+	} else {
+		r.judge(CheckKeySlot)
+	}
+	if err := c.checkKey(key.Bytes.Bytes()); err != nil {
+		return nil, err
+	}
+	r.judge(CheckDigest)
+	if err := v.verifyPayload(ctx, extents, key.Bytes.Bytes()); err != nil {
+		return nil, err
+	}
+	return r, v.verifyFileSystem(extents, key.Bytes.Bytes())
+}
+
+// verifyHeader returns no extents if the header is of no use.
+func (v *verifier) verifyHeader() (container, []extent, error) {
+	c, err := readContainer(v.store)
+	var fault *FormatError
+	if errors.As(err, &fault) {
+		v.report.judge(CheckHeader, fault)
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	v.report.Header = c.header()
+	faults := c.faults()
+	var extents []extent
+	if c.validate() == nil {
+		extents, err = c.extents()
+		if errors.As(err, &fault) {
+			faults = append(faults, fault)
+		}
+	}
+	v.report.judge(CheckHeader, faults...)
+	return c, extents, nil
+}
+
+// verifyPayload compares the chosen kernel with the portable one.
+func (v *verifier) verifyPayload(ctx context.Context, extents []extent, key []byte) error {
+	chosen, err := newSegments(extents, key, v.options.Kernel, v.newCipher)
+	if err != nil {
+		return fmt.Errorf("volume: %w", err)
+	}
+	defer wipeSegments(chosen)
+	portable, err := newSegments(extents, key, serpent.Generic, v.newCipher)
+	if err != nil {
+		return fmt.Errorf("volume: %w", err)
+	}
+	defer wipeSegments(portable)
+
+	var found faultList
+	size := chosen[len(chosen)-1].end()
+	err = eachChunk(ctx, size, v.progress, func() func(int64, int) error {
+		w := payloadWorker{store: v.store, chosen: chosen, portable: portable, found: &found}
+		return w.verifyChunk
+	})
+	if err != nil {
+		return err
+	}
+	v.report.Kernel = v.options.Kernel.Resolve()
+	v.report.Bytes = size
+	if fault, err := v.incompleteSector(extents); err != nil {
+		return err
+	} else if fault != nil {
+		found.faults = append(found.faults, fault)
+	}
+	v.report.judge(CheckPayload, found.faults...).More = found.more
+	return nil
+}
+
+// incompleteSector: a payload that was cut or grown carelessly may end within
+// a sector.
+func (v *verifier) incompleteSector(extents []extent) (*FormatError, error) {
+	size, err := v.store.Size()
+	if err != nil {
+		return nil, err
+	}
+	last := extents[len(extents)-1]
+	rest := size - (last.offset + last.size)
+	if rest <= 0 || rest >= int64(last.sectorSize) {
+		return nil, nil
+	}
+	return &FormatError{"payload", noSlot, size - rest, fmt.Sprintf("the container ends %d bytes into a sector of %d", rest, last.sectorSize)}, nil
+}
+
+// faultList is filled by several workers.
+type faultList struct {
+	mu     sync.Mutex
+	faults []*FormatError
+	more   int
+}
+
+func (l *faultList) add(offset int64, format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.faults) == maxFaults {
+		l.more++
+		return
+	}
+	l.faults = append(l.faults, &FormatError{"payload", noSlot, offset, fmt.Sprintf(format, args...)})
+}
+
+type payloadWorker struct {
+	store            Store
+	chosen, portable []segment
+	found            *faultList
+
+	raw, byChosen, byPortable [chunkSize]byte
+}
+
+// verifyChunk looks at n bytes of the volume from pos.
+func (w *payloadWorker) verifyChunk(pos int64, n int) error {
+	for n > 0 {
+		s := segmentAt(w.chosen, pos)
+		length := int(min(int64(n), s.end()-pos))
+		w.verifyRun(s, segmentAt(w.portable, pos), pos, length)
+		pos, n = pos+int64(length), n-length
+	}
+	return nil
+}
+
+// verifyRun looks at whole sectors of one segment.
+func (w *payloadWorker) verifyRun(chosen, portable *segment, pos int64, n int) {
+	raw, byChosen, byPortable := w.raw[:n], w.byChosen[:n], w.byPortable[:n]
+	place := chosen.inStore(pos)
+	if err := readFull(w.store, raw, place); err != nil {
+		if n > chosen.sectorSize {
+			// Sector by sector, to find those that cannot be read.
+			for at := 0; at < n; at += chosen.sectorSize {
+				w.verifyRun(chosen, portable, pos+int64(at), chosen.sectorSize)
+			}
+			return
+		}
+		w.found.add(place, "the sector cannot be read: %v", err)
+		return
+	}
+	first := chosen.sectorAt(pos)
+	chosen.cipher.Decrypt(byChosen, raw, first)
+	portable.cipher.Decrypt(byPortable, raw, first)
+	if bytes.Equal(byChosen, byPortable) {
+		return
+	}
+	for at := 0; at < n; at += chosen.sectorSize {
+		end := at + chosen.sectorSize
+		if !bytes.Equal(byChosen[at:end], byPortable[at:end]) {
+			w.found.add(place+int64(at), "the chosen and the portable cipher code decrypt the sector differently")
+		}
+	}
+}
+
+// verifyFileSystem names what is inside and compares its size.
+func (v *verifier) verifyFileSystem(extents []extent, key []byte) error {
+	inside, err := newVolume(v.store, extents, key, Options{Kernel: serpent.Generic, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer inside.Close()
+	found, err := fsprobe.Probe(inside)
+	if err != nil || found == nil {
+		// An unreadable sector has been reported with the payload.
+		v.report.skip(CheckFileSystem)
+		return nil
+	}
+	v.report.FileSystem = found
+	if found.Size <= inside.size {
+		v.report.judge(CheckFileSystem)
+		return nil
+	}
+	v.report.judge(CheckFileSystem, &FormatError{
+		CheckFileSystem, noSlot, v.report.Header.PayloadOffset + inside.size,
+		fmt.Sprintf("the container ends here, but the %s in it has %d bytes and the payload only %d", found.Name, found.Size, inside.size),
+	})
+	return nil
+}
