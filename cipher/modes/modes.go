@@ -206,20 +206,18 @@ func inexactOverlap(x, y []byte) bool {
 	return xStart < yStart+uintptr(len(y)) && yStart < xStart+uintptr(len(x))
 }
 
-// A batch is what goes to the cipher at once. Its sectors are many enough that
-// their IVs fill the lanes of a kernel, and its bytes few enough that IVs fit
-// the stack.
+// A batch is what goes to the cipher at once: many enough sectors that they, and
+// their IVs as blocks, fill the lanes of a wide kernel, and few enough that the
+// IVs, or the tweaks of LRW, fit the stack.
 const (
 	maxBatchSectors = 64
-	maxBatchBytes   = 64 << 10
-
-	lrwBatchBytes = MaxSectorSize
+	lrwBatchBytes   = MaxSectorSize
 )
 
 // cryptWithIVs is for the modes that take one IV for each sector.
 func (s *Sectors) cryptWithIVs(dst, src []byte, first uint64, encrypt bool) {
 	var scratch [maxBatchSectors * ivSize]byte
-	batchSectors := min(maxBatchSectors, maxBatchBytes/s.sectorSize, len(src)/s.sectorSize)
+	batchSectors := min(maxBatchSectors, len(src)/s.sectorSize)
 	// XTS tweaks and ESSIV IVs are secret.
 	defer secret.Wipe(scratch[:batchSectors*ivSize])
 	for len(src) > 0 {

@@ -162,8 +162,8 @@ func TestAgainstReference(t *testing.T) {
 						break // the key size has no say in IVs
 					}
 					sectors := 2
-					if i == len(firsts)-1 {
-						sectors = 20 // more than a batch of the largest sectors
+					if i == len(firsts)-1 && sectorSize == 1024 {
+						sectors = maxBatchSectors + 1
 					}
 					plaintext := randomBytes(first, sectors*sectorSize)
 					want := bytes.Clone(plaintext)
