@@ -13,6 +13,7 @@ func reorder(app *cli.App, words []string) ([]string, error) {
 	var global, local, arguments []string
 	var command *cli.Command
 	commands, path := app.Commands, []string(nil)
+	askedForHelp := false
 
 	for i := 1; i < len(words); i++ {
 		word := words[i]
@@ -28,6 +29,7 @@ func reorder(app *cli.App, words []string) ([]string, error) {
 			if flag == nil {
 				return nil, unknownFlag(path, word)
 			}
+			askedForHelp = askedForHelp || hasName(cli.HelpFlag.Names(), name)
 			taken := []string{word}
 			if takesValue(flag) && !hasValue {
 				if i+1 == len(words) {
@@ -55,7 +57,7 @@ func reorder(app *cli.App, words []string) ([]string, error) {
 	ordered := append([]string{words[0]}, global...)
 	ordered = append(ordered, path...)
 	ordered = append(ordered, local...)
-	if len(arguments) > 0 {
+	if len(arguments) > 0 && !askedForHelp {
 		ordered = append(append(ordered, "--"), arguments...)
 	}
 	return ordered, nil

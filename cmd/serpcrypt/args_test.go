@@ -39,7 +39,7 @@ func TestReorder(t *testing.T) {
 		{"p make -- --size 5", "p make -- --size 5"},
 		{"p make a -- -q", "p make -- a -q"},
 		{"p make -", "p make -- -"},
-		{"p make a -h", "p make -h -- a"},
+		{"p make a -h", "p make -h"},
 		{"p -h", "p -h"},
 		{"p -h make", "p make -h"},
 		{"p --version", "p --version"},

@@ -3,9 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"syscall"
+
+	"serpcrypt/volume"
 )
 
 // The exit codes, as cryptsetup has them.
@@ -85,15 +88,20 @@ func codeOf(err error) int {
 			return exitSignal + int(s)
 		}
 		return exitUsage
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+	case errors.Is(err, volume.ErrPassphrase), errors.Is(err, volume.ErrVolumeKey), errors.Is(err, volume.ErrReadOnly),
+		errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return exitPermission
 	case errors.Is(err, syscall.ENOMEM):
 		return exitMemory
-	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EBUSY), errors.Is(err, syscall.ETXTBSY):
+	case errors.Is(err, volume.ErrBusy), errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EBUSY), errors.Is(err, syscall.ETXTBSY):
 		return exitBusy
 	}
 	var number syscall.Errno
-	if errors.As(err, &number) || errors.Is(err, fs.ErrNotExist) {
+	var badFormat *volume.FormatError
+	var badFile *volume.FileError
+	switch {
+	case errors.As(err, &badFormat), errors.As(err, &badFile), errors.As(err, &number),
+		errors.Is(err, fs.ErrNotExist), errors.Is(err, io.ErrUnexpectedEOF):
 		return exitBad
 	}
 	return exitUsage
@@ -103,6 +111,8 @@ func hintOf(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return hintNoSpace
+	case errors.Is(err, volume.ErrBusy):
+		return hintBusy
 	case errors.Is(err, fs.ErrPermission):
 		return hintPermission
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"serpcrypt/volume"
 )
 
 func TestExplain(t *testing.T) {
@@ -19,6 +21,15 @@ func TestExplain(t *testing.T) {
 		hint string
 	}{
 		{usagef("bad"), exitUsage, ""},
+		{volume.ErrPassphrase, exitPermission, ""},
+		{volume.ErrVolumeKey, exitPermission, ""},
+		{volume.ErrNoKeySlot, exitUsage, ""},
+		{volume.ErrTooLong, exitUsage, ""},
+		{&volume.SizeError{}, exitUsage, ""},
+		{fmt.Errorf("open: %w", volume.ErrBusy), exitBusy, hintBusy},
+		{&volume.FormatError{Field: "magic"}, exitBad, ""},
+		{&volume.FileError{}, exitBad, ""},
+		{io.ErrUnexpectedEOF, exitBad, ""},
 		{errors.New("anything"), exitUsage, ""},
 		{missing, exitBad, ""},
 		{fmt.Errorf("open: %w", fs.ErrPermission), exitPermission, hintPermission},

@@ -22,6 +22,7 @@ const (
 var (
 	errPassphraseTooLong = usagef("the passphrase is longer than %d bytes", maxPassphrase)
 	errMismatch          = failf(exitPermission, "", "the passphrases do not match")
+	errStdinTaken        = usagef("standard input cannot bring both data and key")
 )
 
 // passphraseFlags choose where a passphrase comes from.
@@ -29,9 +30,9 @@ func passphraseFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "key-file", Aliases: []string{"d"}, Usage: "take the passphrase from `FILE`, every byte of it (- is standard input)"},
 		&cli.Int64Flag{Name: "keyfile-offset", Usage: "skip the first `BYTES` of the key file"},
-		&cli.Int64Flag{Name: "keyfile-size", Aliases: []string{"l"}, Usage: "read exactly `BYTES` of the key file"},
+		&cli.Int64Flag{Name: "keyfile-size", Aliases: []string{"l"}, DefaultText: "all", Usage: "read exactly `BYTES` of the key file"},
 		&cli.IntFlag{Name: "tries", Aliases: []string{"T"}, Value: 3, Usage: "ask at most `N` times"},
-		&cli.IntFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "wait at most `SECONDS` for the passphrase (0: for ever)"},
+		&cli.IntFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "wait at most `SECONDS` for the passphrase", DefaultText: "for ever"},
 	}
 }
 
@@ -66,7 +67,7 @@ func checkKeyFlags(c *cli.Context, r keyRequest) error {
 	case c.Int("timeout") < 0:
 		return usagef("--timeout must not be negative")
 	case file == "-" && r.stdinTaken:
-		return usagef("standard input cannot bring the data and the key")
+		return errStdinTaken
 	}
 	return nil
 }
@@ -230,7 +231,7 @@ func readSecretly(r io.Reader, size int64) (*secret.Buffer, error) {
 	var err error
 	switch {
 	case size > 0 && int64(n) < size:
-		err = failf(exitBad, "", "it has only %d bytes of the %d that --keyfile-size asks for", n, size)
+		err = failf(exitBad, "", "it has only %d bytes of the %d that are to be read", n, size)
 	case n > maxKeyFile:
 		err = usagef("it is larger than %d bytes", maxKeyFile)
 	case n == 0:

@@ -14,6 +14,8 @@ import (
 const (
 	hintNoSpace      = "free some space, or choose another place"
 	hintPermission   = "look at the permissions, or try again as root"
+	hintBusy         = "serpcrypt status shows what is open"
+	hintForce        = "--force overwrites it"
 	hintNoPassphrase = "give the passphrase on a terminal, as the first line of standard input, or by --key-file"
 	hintNewline      = "the key file ends in a newline, and without it it would fit: it was perhaps made by an editor or by echo without -n"
 	hintMismatch     = "this processor or its memory is at fault, or this program: trust neither with data"

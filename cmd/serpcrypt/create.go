@@ -1,0 +1,307 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"serpcrypt/cipher/modes"
+	"serpcrypt/cipher/serpent"
+	"serpcrypt/internal/secret"
+	"serpcrypt/kdf"
+	"serpcrypt/volume"
+)
+
+const (
+	defaultIterTime = 1000   // milliseconds
+	fewIterations   = 100000 // what a graphics card tries thousands of times a second
+)
+
+func createCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "create",
+		Usage:       "make a container file, or a container on a block device",
+		UsageText:   "serpcrypt create --size SIZE [options] CONTAINER",
+		Description: "serpcrypt create --size 64M --fs ext4 box.luks",
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "size", Usage: "`SIZE` of the file: 64M, 1G, 1GiB, 1GB or bytes"},
+			&cli.StringFlag{Name: "fs", Usage: "make a file system: `NAME` is ext4, xfs ... as in mkfs.NAME"},
+			&cli.StringFlag{Name: "type", Value: "luks1", Usage: "`FORMAT` of the container"},
+			&cli.StringFlag{Name: "cipher", Aliases: []string{"c"}, Value: volume.DefaultCipher, Usage: "`CIPHER` with mode and IV"},
+			&cli.IntFlag{Name: "key-size", Aliases: []string{"s"}, DefaultText: "the most that the cipher takes: 512 for xts", Usage: "`BITS` of the volume key"},
+			&cli.StringFlag{Name: "hash", Value: volume.DefaultHash, Usage: "`HASH` that derives keys from passphrases: sha1, sha256, sha512"},
+			&cli.IntFlag{Name: "iter-time", Aliases: []string{"i"}, Value: defaultIterTime, Usage: "spend `MILLISECONDS` on a passphrase when unlocking here"},
+			&cli.IntFlag{Name: "pbkdf-force-iterations", DefaultText: "as --iter-time says", Usage: "make it `N` iterations instead"},
+			&cli.IntFlag{Name: "key-slot", Aliases: []string{"S"}, Usage: "put the passphrase into key slot `N`"},
+			&cli.StringFlag{Name: "uuid", DefaultText: "random", Usage: "`UUID` of the container"},
+			&cli.StringFlag{Name: "volume-key-file", Usage: "take the volume key from `FILE` instead of making one"},
+			&cli.BoolFlag{Name: "sparse", Usage: "skip the fill: the file takes space only for what is written, and shows where", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "force", Usage: "overwrite what is there", DisableDefaultText: true},
+		}, passphraseFlags()...),
+		Action: runCreate,
+	}
+}
+
+// creation is what is to be made.
+type creation struct {
+	path   string
+	size   int64 // bytes, as wanted; 0 if not said
+	params volume.Params
+	// iterTime is what Iterations shall take, if they are not given.
+	iterTime time.Duration
+	fs, mkfs string // file system and the program that makes it, or ""
+	sparse   bool
+	force    bool
+	kernel   serpent.Kernel
+}
+
+func runCreate(c *cli.Context) error {
+	args, err := exactArgs(c, "CONTAINER")
+	if err != nil {
+		return err
+	}
+	want, err := parseCreation(c, args[0])
+	if err != nil {
+		return err
+	}
+	if err := checkKeyFlags(c, keyRequest{}); err != nil {
+		return err
+	}
+	ctx := c.Context
+	place, err := findPlace(ctx, want)
+	if err != nil {
+		return err
+	}
+	defer place.close()
+
+	if c.IsSet("volume-key-file") {
+		key, err := readKeyFile(ctx, c.String("volume-key-file"), 0, int64(want.params.KeyBits/8))
+		if err != nil {
+			return err
+		}
+		defer key.Close()
+		want.params.VolumeKey = key.Bytes()
+	}
+	passphrase, err := readPassphrase(ctx, c, keyRequest{container: want.path, isNew: true})
+	if err != nil {
+		return err
+	}
+	defer passphrase.Close()
+	made, err := makeContainer(ctx, want, place, passphrase.Buffer)
+	if err != nil {
+		return err
+	}
+	return made.show(c.Bool("json"))
+}
+
+// parseCreation finds everything that is wrong with the flags.
+func parseCreation(c *cli.Context, path string) (*creation, error) {
+	want := &creation{
+		path:   path,
+		sparse: c.Bool("sparse"),
+		force:  c.Bool("force"),
+		params: volume.Params{
+			Cipher:     c.String("cipher"),
+			KeyBits:    c.Int("key-size"),
+			Hash:       c.String("hash"),
+			Iterations: c.Int("pbkdf-force-iterations"),
+			UUID:       c.String("uuid"),
+			Slot:       c.Int("key-slot"),
+		},
+	}
+	var err error
+	if want.kernel, err = chosenKernel(c); err != nil {
+		return nil, err
+	}
+	if format := strings.ToLower(c.String("type")); format != "luks1" {
+		return nil, usagef("--type %s is not supported: there is luks1", c.String("type"))
+	}
+	if c.IsSet("size") {
+		if want.size, err = parseSize(c.String("size")); err != nil {
+			return nil, usagef("--size: %w", err)
+		}
+		want.size = want.size / sizeUnit * sizeUnit
+	}
+	if c.IsSet("fs") {
+		want.fs = c.String("fs")
+		if want.mkfs, err = findMkfs(want.fs); err != nil {
+			return nil, err
+		}
+	}
+	if !c.IsSet("key-size") {
+		spec, err := modes.ParseSpec(want.params.Cipher)
+		if err != nil {
+			return nil, usagef("--cipher: %w", err)
+		}
+		sizes := spec.KeySizes()
+		want.params.KeyBits = 8 * sizes[len(sizes)-1]
+	} else if want.params.KeyBits <= 0 {
+		return nil, usagef("--key-size must be more than nothing")
+	}
+	switch {
+	case c.IsSet("pbkdf-force-iterations") && c.IsSet("iter-time"):
+		return nil, usagef("--iter-time and --pbkdf-force-iterations exclude each other")
+	case c.IsSet("pbkdf-force-iterations"):
+		if want.params.Iterations < kdf.MinIterations {
+			return nil, usagef("--pbkdf-force-iterations must be at least %d", kdf.MinIterations)
+		}
+	case c.Int("iter-time") < 1:
+		return nil, usagef("--iter-time must be at least 1")
+	default:
+		want.iterTime = time.Duration(c.Int("iter-time")) * time.Millisecond
+	}
+	return want, want.checkSize(want.size)
+}
+
+// sizeUnit is what sizes are rounded down to: a page, which is whole sectors
+// on every disk.
+const sizeUnit = 4096 // bytes
+
+// checkSize reports parameters that make no sense, and a size in bytes, unless
+// it is 0, that is too small for them.
+func (want *creation) checkSize(size int64) error {
+	p := want.params
+	p.Iterations = max(p.Iterations, kdf.MinIterations) // not known yet
+	least, err := volume.MinSize(p)
+	if err != nil {
+		return &failure{code: exitUsage, err: err}
+	}
+	if size > 0 && size < least {
+		return usagef("%s are too few: a container with these options takes at least %d bytes", formatSize(size), (least+sizeUnit-1)/sizeUnit*sizeUnit)
+	}
+	return nil
+}
+
+// makeContainer does the work. Until it is done nothing at the place looks
+// like a container.
+func makeContainer(ctx context.Context, want *creation, place *place, passphrase *secret.Buffer) (*creationReport, error) {
+	params := want.params
+	if params.Iterations == 0 {
+		var err error
+		params.Iterations, err = kdf.Calibrate(ctx, params.Hash, params.KeyBits/8, want.iterTime)
+		if err != nil {
+			return nil, err
+		}
+		debugf("%d iterations take %v here", params.Iterations, want.iterTime)
+	}
+	if params.Iterations < fewIterations {
+		warnf("%d iterations are few: a passphrase that can be guessed will be", params.Iterations)
+	}
+	debugf("write the key slots")
+	formatted, err := volume.Format(ctx, place.store, passphrase.Bytes(), params)
+	if err != nil {
+		return nil, err
+	}
+	defer formatted.Close()
+	v, err := formatted.Open(volume.Options{Kernel: want.kernel})
+	if err != nil {
+		return nil, err
+	}
+	payload := v.Size()
+	err = want.prepareVolume(ctx, v)
+	if err = errors.Join(err, v.Close()); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	debugf("write the header")
+	if err := formatted.Commit(); err != nil {
+		return nil, err
+	}
+	if err := place.publish(); err != nil {
+		return nil, err
+	}
+	return newCreationReport(want, params, formatted.Header(), payload), nil
+}
+
+// prepareVolume fills the volume and makes the file system.
+func (want *creation) prepareVolume(ctx context.Context, v *volume.Volume) error {
+	if !want.sparse {
+		debugf("fill the payload")
+		p := newProgress("filling")
+		err := v.Fill(ctx, p.update)
+		p.finish()
+		if err != nil {
+			return err
+		}
+	}
+	if want.mkfs != "" {
+		return makeFileSystem(ctx, want.mkfs, v)
+	}
+	return nil
+}
+
+// creationReport is what has been made, and the document of --json. Sizes and
+// places are in bytes.
+type creationReport struct {
+	Container        string `json:"container"`
+	Type             string `json:"type"`
+	UUID             string `json:"uuid"`
+	Cipher           string `json:"cipher"`
+	KeyBits          int    `json:"key_bits"`
+	Hash             string `json:"hash"`
+	Iterations       int    `json:"iterations"`
+	DigestIterations int    `json:"digest_iterations"`
+	KeySlot          int    `json:"key_slot"`
+	PayloadOffset    int64  `json:"payload_offset"`
+	PayloadBytes     int64  `json:"payload_bytes"`
+	FileSystem       string `json:"file_system,omitempty"`
+	Filled           bool   `json:"filled"`
+}
+
+func newCreationReport(want *creation, p volume.Params, h *volume.Header, payload int64) *creationReport {
+	return &creationReport{
+		Container:        want.path,
+		Type:             h.Type,
+		UUID:             h.UUID,
+		Cipher:           h.Cipher + "-" + h.Mode,
+		KeyBits:          h.KeyBytes * 8,
+		Hash:             h.Hash,
+		Iterations:       p.Iterations,
+		DigestIterations: h.DigestIterations,
+		KeySlot:          p.Slot,
+		PayloadOffset:    h.PayloadOffset,
+		PayloadBytes:     payload,
+		FileSystem:       want.fs,
+		Filled:           !want.sparse,
+	}
+}
+
+func (r *creationReport) show(asJSON bool) error {
+	if asJSON {
+		return printJSON(r)
+	}
+	infof("Made %s", r.Container)
+	row := func(name, format string, a ...any) { infof("  %-13s%s", name+":", fmt.Sprintf(format, a...)) }
+	row("Format", "%s, UUID %s", r.Type, r.UUID)
+	row("Cipher", "%s, %d-bit key", r.Cipher, r.KeyBits)
+	row("Passphrase", "PBKDF2-%s, %d iterations, key slot %d", r.Hash, r.Iterations, r.KeySlot)
+	row("Payload", "%s (%d bytes)", formatSize(r.PayloadBytes), r.PayloadBytes)
+	if r.FileSystem != "" {
+		row("File system", "%s", r.FileSystem)
+	}
+	if !screen.quiet {
+		hintf("without its header all is lost; keep a copy elsewhere: %s", headerCopyCommand(r.Container, r.PayloadOffset))
+	}
+	return nil
+}
+
+// headerCopyCommand copies all that lies before the payload.
+func headerCopyCommand(path string, payloadOffset int64) string {
+	const block = 4096
+	return fmt.Sprintf("dd if=%s of=%s bs=%d count=%d", shellQuote(path), shellQuote(path+".header"), block, payloadOffset/block)
+}
+
+// shellQuote writes a word so that a shell reads it as it is.
+func shellQuote(word string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%"
+	if word != "" && strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

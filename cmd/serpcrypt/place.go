@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"serpcrypt/internal/fsprobe"
+	"serpcrypt/volume"
+)
+
+// place is where a new container goes: a new file, or a block device.
+type place struct {
+	store *volume.File
+	file  *newFile // nil on a device
+
+	replaces bool         // a file that has the name already
+	replaced *volume.File // that file, locked until then, if it is not empty
+}
+
+// findPlace looks at what is there, asks where something would be lost, and
+// makes sure of the space. Nothing is overwritten yet.
+func findPlace(ctx context.Context, want *creation) (*place, error) {
+	info, err := os.Stat(want.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(want.path); err == nil {
+			return nil, failf(exitBusy, "", "%s exists: it is a symbolic link that leads nowhere", want.path)
+		}
+		return newPlace(want, want.path, want.size)
+	case err != nil:
+		return nil, err
+	case info.Mode().IsRegular():
+		return placeOfFile(ctx, want, info)
+	}
+	return placeOnDevice(ctx, want)
+}
+
+// newPlace makes the file.
+func newPlace(want *creation, path string, size int64) (*place, error) {
+	if size == 0 {
+		return nil, usagef("--size is missing")
+	}
+	if err := want.checkSize(size); err != nil {
+		return nil, err
+	}
+	file, err := createUnnamed(path)
+	if err != nil {
+		return nil, err
+	}
+	if want.sparse {
+		err = file.extend(size)
+	} else {
+		err = file.reserve(size)
+	}
+	var store *volume.File
+	if err == nil {
+		store, err = volume.NewFile(file.File)
+	}
+	if err != nil {
+		file.discard()
+		return nil, err
+	}
+	return &place{store: store, file: file}, nil
+}
+
+// placeOfFile replaces a file, which stays as it is until the new one is whole.
+func placeOfFile(ctx context.Context, want *creation, info fs.FileInfo) (*place, error) {
+	if !want.force {
+		return nil, existsError(want.path)
+	}
+	path, err := filepath.EvalSymlinks(want.path)
+	if err != nil {
+		return nil, err
+	}
+	var old *volume.File
+	if info.Size() > 0 { // else nothing is in it that could be in use
+		if old, err = volume.OpenFile(path, false); err != nil {
+			return nil, err
+		}
+		if err := confirmLoss(ctx, want.path, old); err != nil {
+			old.Close()
+			return nil, err
+		}
+	}
+	size := want.size
+	if size == 0 {
+		size = info.Size() / sizeUnit * sizeUnit
+	}
+	p, err := newPlace(want, path, size)
+	if err != nil {
+		if old != nil {
+			old.Close()
+		}
+		return nil, err
+	}
+	p.replaces, p.replaced = true, old
+	return p, nil
+}
+
+// placeOnDevice takes a block device, which nobody else may use meanwhile.
+func placeOnDevice(ctx context.Context, want *creation) (*place, error) {
+	device, err := volume.OpenFile(want.path, false)
+	if err != nil {
+		return nil, err
+	}
+	err = func() error {
+		if want.size != 0 {
+			return usagef("--size is for files: a container on a block device takes all of it")
+		}
+		size, err := device.Size()
+		if err != nil {
+			return err
+		}
+		if err := want.checkSize(size); err != nil {
+			return err
+		}
+		if found, err := fsprobe.Probe(device); err != nil {
+			return err
+		} else if found != nil && !want.force {
+			return failf(exitBusy, hintForce, "%s holds %s", want.path, found.Name)
+		}
+		return confirmLoss(ctx, want.path, device)
+	}()
+	if err != nil {
+		device.Close()
+		return nil, err
+	}
+	return &place{store: device}, nil
+}
+
+// confirmLoss asks before something is lost: for a file if it holds what is
+// known, for a device in any case, as it may hold something else.
+func confirmLoss(ctx context.Context, path string, f *volume.File) error {
+	found, err := fsprobe.Probe(f)
+	switch {
+	case err != nil:
+		return err
+	case found != nil:
+		return confirm(ctx, fmt.Sprintf("%s holds %s, which will be lost", path, found.Name))
+	case f.IsDevice():
+		return confirm(ctx, fmt.Sprintf("all that is on %s will be lost", path))
+	}
+	return nil
+}
+
+// existsError says what is in the way, as far as it may be read.
+func existsError(path string) error {
+	if f, err := volume.PeekFile(path); err == nil {
+		defer f.Close()
+		if found, err := fsprobe.Probe(f); err == nil && found != nil {
+			return failf(exitBusy, hintForce, "%s exists and holds %s", path, found.Name)
+		}
+	}
+	return failf(exitBusy, hintForce, "%s exists", path)
+}
+
+// publish gives the finished container its name.
+func (p *place) publish() error {
+	if p.file == nil {
+		return nil
+	}
+	return p.file.publish(p.replaces)
+}
+
+// close lets go of everything. An unpublished file is gone.
+func (p *place) close() {
+	if p.file != nil {
+		p.file.discard()
+	} else {
+		p.store.Close()
+	}
+	if p.replaced != nil {
+		p.replaced.Close()
+	}
+}
