@@ -35,8 +35,9 @@ func run(args []string) int {
 	// What was under way may have failed in its own words because of the
 	// signal: that is still an interruption.
 	var interrupted *signalError
-	if ctx.Err() != nil && errors.As(context.Cause(ctx), &interrupted) && errors.Is(err, context.Canceled) {
-		err = interrupted
+	if errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &interrupted) {
+		_, hint := explain(err)
+		err = withHint(interrupted, hint)
 	}
 	report(err)
 	code, _ := explain(err)
@@ -99,6 +100,11 @@ func newApp() *cli.App {
 
 func commands() []*cli.Command {
 	return []*cli.Command{
+		createCommand(),
+		verifyCommand(),
+		dumpCommand(),
+		importCommand(),
+		exportCommand(),
 		benchCommand(),
 	}
 }

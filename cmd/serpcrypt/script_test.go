@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -29,6 +30,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits":   exits,
 			"jsondoc": jsondoc,
+			"poke":    pokeHex,
 		},
 	})
 }
@@ -67,4 +69,20 @@ func jsondoc(ts *testscript.TestScript, neg bool, args []string) {
 	if err := d.Decode(&more); err != io.EOF {
 		ts.Fatalf("%s goes on after its JSON document (%v)", args[0], err)
 	}
+}
+
+// poke FILE OFFSET HEX changes bytes of a file.
+func pokeHex(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: poke FILE OFFSET HEX")
+	}
+	offset, err := strconv.ParseInt(args[1], 0, 64)
+	ts.Check(err)
+	b, err := hex.DecodeString(args[2])
+	ts.Check(err)
+	f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_RDWR, 0)
+	ts.Check(err)
+	defer f.Close()
+	_, err = f.WriteAt(b, offset)
+	ts.Check(err)
 }

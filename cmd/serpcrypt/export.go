@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"serpcrypt/volume"
+)
+
+const stdio = "-" // an argument that stands for standard input or output
+
+func exportCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "export",
+		Usage:       "write the plaintext out of a container, without mounting",
+		UsageText:   "serpcrypt export [options] CONTAINER DEST|-",
+		Description: "serpcrypt export box.luks plain.img",
+		Flags: append([]cli.Flag{
+			&cli.BoolFlag{Name: "force", Usage: "replace DEST if it exists", DisableDefaultText: true},
+		}, unlockFlags()...),
+		Action: runExport,
+	}
+}
+
+func runExport(c *cli.Context) error {
+	args, err := exactArgs(c, "CONTAINER", "DEST")
+	if err != nil {
+		return err
+	}
+	container, dest := args[0], args[1]
+	kernel, err := chosenKernel(c)
+	if err != nil {
+		return err
+	}
+	file, err := volume.OpenFile(container, true)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	out, err := openDest(dest, file, c.Bool("force"))
+	if err != nil {
+		return err
+	}
+	defer out.discard()
+
+	key, err := unlock(c.Context, c, file, keyRequest{container: container})
+	if err != nil {
+		return err
+	}
+	defer key.Close()
+	v, err := volume.Open(file, key.Bytes.Bytes(), volume.Options{Kernel: kernel, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	if err := out.reserve(v.Size()); err != nil {
+		return err
+	}
+	p := newProgress("exporting")
+	err = v.CopyOut(c.Context, out, p.update)
+	p.finish()
+	if err != nil {
+		return err
+	}
+	if c.Context.Err() != nil {
+		return context.Cause(c.Context)
+	}
+	if err := out.publish(); err != nil {
+		return err
+	}
+	switch {
+	case dest == stdio: // nothing may stand behind the plaintext
+	case c.Bool("json"):
+		return printJSON(copyDocument{container, v.Size()})
+	default:
+		infof("Wrote %s (%d bytes) to %s", formatSize(v.Size()), v.Size(), dest)
+	}
+	return nil
+}
+
+// destination is where plaintext goes: standard output, or a new file that
+// gets its name when it is whole.
+type destination struct {
+	io.Writer
+	file    *newFile // nil for standard output
+	replace bool
+}
+
+// openDest refuses what would show the plaintext or destroy something.
+func openDest(dest string, container *volume.File, force bool) (*destination, error) {
+	if dest == stdio {
+		if isTerminal(os.Stdout) {
+			return nil, failf(exitUsage, "send it to a file or another program", "the plaintext does not go to a terminal")
+		}
+		return &destination{Writer: os.Stdout}, nil
+	}
+	path := dest
+	info, err := os.Lstat(dest)
+	exists := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if exists {
+		if !force {
+			return nil, failf(exitBusy, "--force replaces it", "%s exists", dest)
+		}
+		if path, err = filepath.EvalSymlinks(dest); err != nil {
+			return nil, err
+		}
+		if info, err = os.Stat(path); err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() {
+			return nil, failf(exitBad, "export to - and send that there", "%s is not a regular file", dest)
+		}
+		if own, err := container.OSFile().Stat(); err == nil && os.SameFile(info, own) {
+			return nil, usagef("%s is the container itself", dest)
+		}
+	}
+	file, err := createUnnamed(path)
+	if err != nil {
+		return nil, err
+	}
+	return &destination{Writer: file, file: file, replace: exists}, nil
+}
+
+func (d *destination) reserve(size int64) error {
+	if d.file == nil {
+		return nil
+	}
+	return d.file.reserve(size)
+}
+
+func (d *destination) publish() error {
+	if d.file == nil {
+		return nil
+	}
+	return d.file.publish(d.replace)
+}
+
+func (d *destination) discard() {
+	if d.file != nil {
+		d.file.discard()
+	}
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"serpcrypt/cipher/serpent"
+	"serpcrypt/volume"
+)
+
+func importCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "import",
+		Usage:       "write plaintext into a container, without mounting",
+		UsageText:   "serpcrypt import [options] SOURCE|- CONTAINER",
+		Description: "serpcrypt import plain.img box.luks",
+		Flags:       unlockFlags(),
+		Action:      runImport,
+	}
+}
+
+func runImport(c *cli.Context) error {
+	args, err := exactArgs(c, "SOURCE", "CONTAINER")
+	if err != nil {
+		return err
+	}
+	source, container := args[0], args[1]
+	kernel, err := chosenKernel(c)
+	if err != nil {
+		return err
+	}
+	request := keyRequest{container: container, stdinTaken: source == stdio}
+	if err := checkKeyFlags(c, request); err != nil {
+		return err
+	}
+	file, err := volume.OpenFile(container, false)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	in, err := openSource(source, file)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+
+	key, err := unlock(c.Context, c, file, request)
+	if err != nil {
+		return err
+	}
+	defer key.Close()
+	v, err := volume.Open(file, key.Bytes.Bytes(), volume.Options{Kernel: kernel})
+	if err != nil {
+		return err
+	}
+	n, err := importAll(c.Context, in, v, filepath.Dir(container), kernel)
+	if err = errors.Join(err, v.Close()); err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(copyDocument{container, n})
+	}
+	infof("Wrote %s (%d bytes) into %s", formatSize(n), n, container)
+	return nil
+}
+
+// copyDocument is what --json prints after import and export.
+type copyDocument struct {
+	Container string `json:"container"`
+	Bytes     int64  `json:"bytes"`
+}
+
+// openSource opens what is to be imported.
+func openSource(source string, container *volume.File) (*os.File, error) {
+	if source == stdio {
+		return os.Stdin, nil
+	}
+	in, err := os.Open(source)
+	if err != nil {
+		return nil, err
+	}
+	info, err := in.Stat()
+	if err == nil && info.IsDir() {
+		err = failf(exitBad, "", "%s is a directory", source)
+	}
+	var own os.FileInfo
+	if err == nil {
+		own, err = container.OSFile().Stat()
+	}
+	if err == nil && os.SameFile(info, own) {
+		err = usagef("%s is the container itself", source)
+	}
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	return in, nil
+}
+
+// importAll copies in to the start of the volume. What is too long is refused
+// before anything is written: if the length of in is not known, the data wait
+// for their end in an encrypted spool in folder.
+func importAll(ctx context.Context, in *os.File, v *volume.Volume, folder string, k serpent.Kernel) (int64, error) {
+	size, known, err := lengthOf(in)
+	if err != nil {
+		return 0, err
+	}
+	if known {
+		if size > v.Size() {
+			return 0, tooLongError(v.Size())
+		}
+		return importSized(ctx, &interruptible{ctx: ctx, file: in}, size, v)
+	}
+	p := newProgress("reading")
+	waiting, err := newSpool(ctx, &interruptible{ctx: ctx, file: in}, folder, v.Size(), k, func(done int64) { p.update(done, 0) })
+	p.finish()
+	if errors.Is(err, errTooLong) {
+		return 0, tooLongError(v.Size())
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer waiting.close()
+	return importSized(ctx, waiting, waiting.size, v)
+}
+
+func importSized(ctx context.Context, in io.Reader, size int64, v *volume.Volume) (int64, error) {
+	p := newProgress("importing")
+	defer p.finish()
+	n, err := v.CopyIn(ctx, in, size, p.update)
+	if n > 0 {
+		err = withHint(err, "a part is written already, in no order: import again")
+	}
+	return n, err
+}
+
+// lengthOf returns how many bytes follow in a file or block device.
+func lengthOf(in *os.File) (size int64, known bool, err error) {
+	info, err := in.Stat()
+	if err != nil {
+		return 0, false, err
+	}
+	isDevice := info.Mode()&os.ModeDevice != 0 && info.Mode()&os.ModeCharDevice == 0
+	if !info.Mode().IsRegular() && !isDevice {
+		return 0, false, nil
+	}
+	at, err := in.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return 0, false, err
+	}
+	end, err := in.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0, false, err
+	}
+	if _, err := in.Seek(at, io.SeekStart); err != nil {
+		return 0, false, err
+	}
+	return max(end-at, 0), true, nil
+}
+
+func tooLongError(room int64) error {
+	return usagef("the source is longer than the container's payload of %s (%d bytes); nothing was written", formatSize(room), room)
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"serpcrypt/internal/skip"
+)
+
+// startCreate starts to create a container and returns when the program says,
+// by --debug, that it has come to the step.
+func startCreate(t *testing.T, step string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("serpcrypt", append([]string{"create", "--debug"}, args...)...)
+	cmd.Stdin = strings.NewReader(testPassphrase + "\n")
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "debug: "+step) {
+			go func() {
+				for lines.Scan() {
+				}
+			}()
+			return cmd
+		}
+		t.Log(lines.Text())
+	}
+	t.Fatalf("it ended before step %q: %v", step, cmd.Wait())
+	return nil
+}
+
+// TestInterruptedCreate: at no step does anything stay behind.
+func TestInterruptedCreate(t *testing.T) {
+	steps := []struct {
+		step string
+		args []string
+	}{
+		{"write the key slots", []string{"--size", "3M", "--pbkdf-force-iterations", "2000000000"}},
+		{"fill the payload", []string{"--size", "256M", "--pbkdf-force-iterations", "1000"}},
+	}
+	signals := []struct {
+		signal syscall.Signal
+		code   int
+	}{
+		{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGHUP, 129}, {syscall.SIGKILL, -1},
+	}
+	for _, step := range steps {
+		for _, s := range signals {
+			t.Run(step.step+"/"+s.signal.String(), func(t *testing.T) {
+				dir := t.TempDir()
+				cmd := startCreate(t, step.step, append(step.args, filepath.Join(dir, "box"))...)
+				if err := cmd.Process.Signal(s.signal); err != nil {
+					t.Fatal(err)
+				}
+				if code := exitCode(t, cmd.Wait()); code != s.code {
+					t.Errorf("exit code %d, want %d", code, s.code)
+				}
+				if left := names(t, dir); left != "" {
+					t.Errorf("left behind: %s", left)
+				}
+			})
+		}
+	}
+}
+
+// TestInterruptedReplacement: until the new container is whole, the file that
+// it is to replace stays.
+func TestInterruptedReplacement(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+		t.Run(signal.String(), func(t *testing.T) {
+			box := newBox(t)
+			before := content(t, box)
+			cmd := startCreate(t, "write the key slots", "--force", "-q", "--pbkdf-force-iterations", "2000000000", box)
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			cmd.Wait()
+			if content(t, box) != before {
+				t.Error("the old container has changed")
+			}
+			if left := names(t, filepath.Dir(box)); left != "box" {
+				t.Errorf("left behind: %s", left)
+			}
+		})
+	}
+}
+
+// TestInterruptedMkfs: Ctrl-C while mkfs runs ends that, too, and unmounts.
+func TestInterruptedMkfs(t *testing.T) {
+	needFuse(t)
+	bin := t.TempDir()
+	script := "#!/bin/sh\n: > \"$(dirname \"$0\")/started\"\nexec sleep 1000\n"
+	if err := os.WriteFile(filepath.Join(bin, "mkfs.slow"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	dir := t.TempDir()
+	cmd := startCreate(t, "run "+bin, "--size", "3M", "--pbkdf-force-iterations", "1000", "--fs", "slow", filepath.Join(dir, "box"))
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitCode(t, cmd.Wait()); code != 130 {
+		t.Errorf("exit code %d, want 130", code)
+	}
+	if left := names(t, dir); left != "" {
+		t.Errorf("left behind: %s", left)
+	}
+	for _, v := range cmd.Env {
+		if folder, ok := strings.CutPrefix(v, "TMPDIR="); ok {
+			if left := names(t, folder); left != "" {
+				t.Errorf("left in %s: %s", folder, left)
+			}
+		}
+	}
+}
+
+// needFuse skips a test where no FUSE file system can be mounted.
+func needFuse(t *testing.T) {
+	t.Helper()
+	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		skip.Skip(t, "no FUSE here: "+err.Error())
+	}
+	f.Close()
+	if _, err := exec.LookPath("fusermount3"); os.Geteuid() != 0 && err != nil {
+		skip.Skip(t, "fusermount3 is not installed")
+	}
+}

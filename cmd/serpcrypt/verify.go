@@ -1,0 +1,208 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"serpcrypt/cipher/serpent"
+	"serpcrypt/volume"
+)
+
+func verifyCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "verify",
+		Usage:       "check that a container is whole and that every part decrypts",
+		UsageText:   "serpcrypt verify [options] CONTAINER",
+		Description: "serpcrypt verify box.luks",
+		Flags:       unlockFlags(),
+		Action:      runVerify,
+	}
+}
+
+func runVerify(c *cli.Context) error {
+	args, err := exactArgs(c, "CONTAINER")
+	if err != nil {
+		return err
+	}
+	path := args[0]
+	kernel, err := chosenKernel(c)
+	if err != nil {
+		return err
+	}
+	file, err := volume.OpenFile(path, true)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	report, err := verifyFile(c, file, path, volume.Options{Kernel: kernel})
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		err = printJSON(newVerifyDocument(path, report))
+	} else {
+		showReport(path, report)
+	}
+	if err != nil {
+		return err
+	}
+	return verdict(path, report)
+}
+
+// verifyFile asks for a key only if the header is good enough to use it.
+func verifyFile(c *cli.Context, file *volume.File, path string, o volume.Options) (report *volume.Report, err error) {
+	ctx, request := c.Context, keyRequest{container: path}
+	_, err = volume.ReadHeader(file)
+	var fault *volume.FormatError
+	switch {
+	case errors.As(err, &fault):
+		return volume.Verify(ctx, file, nil, volume.AnySlot, o, nil)
+	case err != nil:
+		return nil, err
+	case c.IsSet("volume-key-file"):
+		key, err := unlock(ctx, c, file, request)
+		if err != nil {
+			return nil, err
+		}
+		defer key.Close()
+		p := newProgress("verifying")
+		defer p.finish()
+		return volume.VerifyWithKey(ctx, file, key.Bytes.Bytes(), o, p.update)
+	}
+	err = tryPassphrases(ctx, c, file, request, func(passphrase []byte) (err error) {
+		p := newProgress("verifying")
+		defer p.finish()
+		report, err = volume.Verify(ctx, file, passphrase, c.Int("key-slot"), o, p.update)
+		return err
+	})
+	return report, err
+}
+
+// cannotSee is what a person must know who trusts the result.
+const cannotSee = "the format does not authenticate: a payload byte that somebody or something changed decrypts to other bytes, and no check can tell"
+
+// showReport prints a line for each check, with what was wrong below it.
+func showReport(path string, r *volume.Report) {
+	if h := r.Header; h != nil {
+		infof("%s: %s, %s-%s, %d-bit key, %s", path, h.Type, printable(h.Cipher), printable(h.Mode), h.KeyBytes*8, printable(h.Hash))
+	} else {
+		infof("%s:", path)
+	}
+	for _, check := range r.Checks {
+		infof("  %-12s %-8s %s", check.Name, check.Result, describeCheck(check, r))
+		for _, fault := range check.Faults {
+			infof("      %s", errorText(fault))
+		}
+		if check.More > 0 {
+			infof("      ... and %d more", check.More)
+		}
+	}
+	infof("Not to be seen: %s.", cannotSee)
+}
+
+// describeCheck says what the result of a check is about.
+func describeCheck(check volume.Check, r *volume.Report) string {
+	switch {
+	case check.Name == volume.CheckFileSystem && check.Result == volume.Skipped && r.Bytes > 0:
+		return "none that is known"
+	case check.Result == volume.Skipped:
+		return ""
+	}
+	switch check.Name {
+	case volume.CheckHeader:
+		return "every field"
+	case volume.CheckKeySlot:
+		return fmt.Sprintf("slot %d opens with the passphrase", r.Slot)
+	case volume.CheckDigest:
+		return "the volume key is the right one"
+	case volume.CheckPayload:
+		how := fmt.Sprintf("read and decrypted by %s", r.Kernel)
+		if r.Kernel != serpent.Generic {
+			how += fmt.Sprintf(" and by %s, compared", serpent.Generic)
+		}
+		return fmt.Sprintf("%s (%d sectors) %s", formatSize(r.Bytes), r.Bytes/sectorSize, how)
+	case volume.CheckFileSystem:
+		return r.FileSystem.Name
+	}
+	return ""
+}
+
+// verdict is nil only if everything held.
+func verdict(path string, r *volume.Report) error {
+	faults := 0
+	for _, check := range r.Checks {
+		faults += len(check.Faults) + check.More
+	}
+	first := r.Err()
+	switch {
+	case faults == 1:
+		return failf(exitBad, "", "%s is damaged: %w", path, first)
+	case faults > 1:
+		return failf(exitBad, "", "%s is damaged: %d faults, the first: %w", path, faults, first)
+	}
+	return nil
+}
+
+// verifyDocument is what --json prints. Sizes and places are in bytes.
+type verifyDocument struct {
+	Container       string          `json:"container"`
+	OK              bool            `json:"ok"`
+	Header          *headerDocument `json:"header"`
+	KeySlot         *int            `json:"key_slot"`
+	Kernel          string          `json:"kernel"`
+	ComparedWith    string          `json:"compared_with"`
+	PayloadBytes    int64           `json:"payload_bytes"`
+	FileSystem      string          `json:"file_system,omitempty"`
+	FileSystemBytes int64           `json:"file_system_bytes,omitempty"`
+	Checks          []checkDocument `json:"checks"`
+	CannotSee       string          `json:"cannot_see"`
+}
+
+type checkDocument struct {
+	Name       string          `json:"name"`
+	Result     string          `json:"result"`
+	Faults     []faultDocument `json:"faults,omitempty"`
+	MoreFaults int             `json:"more_faults,omitempty"`
+}
+
+type faultDocument struct {
+	Field  string `json:"field"`
+	Slot   *int   `json:"key_slot,omitempty"`
+	Offset int64  `json:"offset"`
+	Reason string `json:"reason"`
+}
+
+func newVerifyDocument(path string, r *volume.Report) *verifyDocument {
+	d := &verifyDocument{
+		Container:    path,
+		OK:           r.Err() == nil,
+		KeySlot:      slotOrNil(r.Slot),
+		Kernel:       r.Kernel.String(),
+		ComparedWith: serpent.Generic.String(),
+		PayloadBytes: r.Bytes,
+		CannotSee:    cannotSee,
+	}
+	if r.Header != nil {
+		d.Header = newHeaderDocument(path, r.Header, nil)
+	}
+	if r.FileSystem != nil {
+		d.FileSystem, d.FileSystemBytes = r.FileSystem.Name, r.FileSystem.Size
+	}
+	for _, check := range r.Checks {
+		document := checkDocument{Name: check.Name, Result: string(check.Result), MoreFaults: check.More}
+		for _, f := range check.Faults {
+			document.Faults = append(document.Faults, faultDocument{f.Field, slotOrNil(f.Slot), f.Offset, f.Reason})
+		}
+		d.Checks = append(d.Checks, document)
+	}
+	return d
+}
+
+func slotOrNil(slot int) *int {
+	if slot < 0 {
+		return nil
+	}
+	return &slot
+}
