@@ -7,8 +7,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,9 +19,20 @@ import (
 // TestMain makes the test binary stand in for the program: while tests run,
 // "serpcrypt" is found on the PATH.
 func TestMain(m *testing.M) {
+	stopIgnoringSignals()
 	testscript.Main(m, map[string]func(){
 		"serpcrypt": func() { os.Exit(run(os.Args)) },
 	})
+}
+
+// stopIgnoringSignals: the tests send signals to the program, which leaves
+// alone those that nohup, or a shell in the background, made it ignore.
+func stopIgnoringSignals() {
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
 }
 
 // TestScripts runs testdata/*.txtar, each in an empty folder.
