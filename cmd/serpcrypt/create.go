@@ -91,6 +91,7 @@ func runCreate(c *cli.Context) error {
 		return err
 	}
 	defer passphrase.Close()
+	warnOfSwap()
 	made, err := makeContainer(ctx, want, place, passphrase.Buffer)
 	if err != nil {
 		return err

@@ -71,3 +71,19 @@ func TestConfirmWithoutTerminal(t *testing.T) {
 		t.Errorf("with -q: %v", err)
 	}
 }
+
+func TestErrorText(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("volume: luks1: %w", io.EOF), "EOF"},
+		{errors.New("leaf: modes: x"), "leaf: x"},
+		{errors.Join(errors.New("volume: one"), errors.New("two")), "one; two"},
+		{fmt.Errorf("fill: %w", &signalError{syscall.SIGINT}), "interrupted by interrupt"},
+	} {
+		if got := errorText(test.err); got != test.want {
+			t.Errorf("errorText(%q) = %q, want %q", test.err, got, test.want)
+		}
+	}
+}

@@ -54,6 +54,7 @@ func runExport(c *cli.Context) error {
 		return err
 	}
 	defer key.Close()
+	warnOfSwap()
 	v, err := volume.Open(file, key.Bytes.Bytes(), volume.Options{Kernel: kernel, ReadOnly: true})
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func openDest(dest string, container *volume.File, force bool) (*destination, er
 		return &destination{Writer: os.Stdout}, nil
 	}
 	path := dest
-	info, err := os.Lstat(dest)
+	_, err := os.Lstat(dest)
 	exists := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -113,7 +114,8 @@ func openDest(dest string, container *volume.File, force bool) (*destination, er
 		if path, err = filepath.EvalSymlinks(dest); err != nil {
 			return nil, err
 		}
-		if info, err = os.Stat(path); err != nil {
+		info, err := os.Stat(path)
+		if err != nil {
 			return nil, err
 		}
 		if !info.Mode().IsRegular() {

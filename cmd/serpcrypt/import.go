@@ -54,11 +54,16 @@ func runImport(c *cli.Context) error {
 		return err
 	}
 	defer key.Close()
+	warnOfSwap()
 	v, err := volume.Open(file, key.Bytes.Bytes(), volume.Options{Kernel: kernel})
 	if err != nil {
 		return err
 	}
-	n, err := importAll(c.Context, in, v, filepath.Dir(container), kernel)
+	folder := filepath.Dir(container)
+	if file.IsDevice() {
+		folder = os.TempDir() // next to a device is no disk
+	}
+	n, err := importAll(c.Context, in, v, folder, kernel)
 	if err = errors.Join(err, v.Close()); err != nil {
 		return err
 	}
@@ -139,7 +144,8 @@ func importSized(ctx context.Context, in io.Reader, size int64, v *volume.Volume
 	return n, err
 }
 
-// lengthOf returns how many bytes follow in a file or block device.
+// lengthOf returns how many bytes follow in a file or block device. Some files
+// say 0, as those in /proc, and have something nevertheless.
 func lengthOf(in *os.File) (size int64, known bool, err error) {
 	info, err := in.Stat()
 	if err != nil {
@@ -160,7 +166,7 @@ func lengthOf(in *os.File) (size int64, known bool, err error) {
 	if _, err := in.Seek(at, io.SeekStart); err != nil {
 		return 0, false, err
 	}
-	return max(end-at, 0), true, nil
+	return end - at, end > at, nil
 }
 
 func tooLongError(room int64) error {

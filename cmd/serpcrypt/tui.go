@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
+
+	"serpcrypt/internal/secret"
 )
 
 // Hints and questions that more than one command uses.
@@ -75,11 +78,17 @@ func errorText(err error) string {
 	if errors.As(err, &interrupted) {
 		return interrupted.Error()
 	}
-	text := err.Error()
-	for _, prefix := range []string{"volume: ", "luks1: ", "modes: ", "serpent: ", "kdf: ", "hashes: ", "af: ", "secret: ", "bench: ", "fusefs: ", "loopdev: "} {
-		text = strings.ReplaceAll(text, prefix, "")
+	text := strings.ReplaceAll(err.Error(), "\n", "; ")
+	return packagePrefix.ReplaceAllString(text, "")
+}
+
+var packagePrefix = regexp.MustCompile(`\b(volume|luks1|modes|serpent|kdf|hashes|af|secret|bench|fusefs|loopdev|fsprobe): `)
+
+// warnOfSwap says so if keys are in memory that may be swapped out.
+func warnOfSwap() {
+	if err := secret.LockError(); err != nil {
+		warnf("%s: raise the limit (ulimit -l), or use encrypted swap space", errorText(err))
 	}
-	return text
 }
 
 // confirm asks for the word YES before something is destroyed; warning says
