@@ -35,7 +35,7 @@ type Op struct {
 }
 
 // Short is an error for Fault to return: the operation transfers that many
-// bytes before it fails.
+// bytes before it fails, if it has more.
 type Short int
 
 func (Short) Error() string { return "faultstore: short transfer" }
@@ -75,7 +75,10 @@ func (s *Store) begin(op Op) (int, error) {
 	case err == nil:
 		return op.Len, nil
 	case errors.As(err, &short):
-		return min(int(short), op.Len), err
+		if int(short) >= op.Len && op.Kind != Sync {
+			return op.Len, nil
+		}
+		return int(short), err
 	case errors.Is(err, ErrPower):
 		s.off = true
 		return op.Len, err

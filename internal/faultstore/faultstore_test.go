@@ -56,7 +56,10 @@ func TestFaults(t *testing.T) {
 	if want := append(pattern(2, 100), make([]byte, 1948)...); !bytes.Equal(s.Bytes(), want) {
 		t.Error("the writes that failed left something else than the 100 bytes of the short one")
 	}
-	want := []Op{{Write, 512, 512}, {Read, 5, 100}, {Kind: Sync}, {Write, 0, 512}}
+	if n, err := s.WriteAt(make([]byte, 100), 600); n != 100 || err != nil {
+		t.Errorf("write that is shorter: %d, %v", n, err)
+	}
+	want := []Op{{Write, 512, 512}, {Read, 5, 100}, {Kind: Sync}, {Write, 0, 512}, {Write, 600, 100}}
 	if len(seen) != len(want) {
 		t.Fatalf("saw %v, want %v", seen, want)
 	}
