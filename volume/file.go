@@ -123,11 +123,27 @@ func openFile(path string, readOnly bool, deviceFlags int) (*File, error) {
 		return nil, fmt.Errorf("volume: %w", err)
 	}
 	f, err := NewFile(file)
+	if err == nil && f.isDevice && !readOnly {
+		err = f.checkWritable()
+	}
 	if err != nil {
 		file.Close()
 		return nil, err
 	}
 	return f, nil
+}
+
+// checkWritable is for devices, which can be opened for writing also if they
+// refuse it.
+func (f *File) checkWritable() error {
+	isReadOnly, err := unix.IoctlGetUint32(int(f.file.Fd()), unix.BLKROGET)
+	if err != nil {
+		return fmt.Errorf("volume: %s: %w", f.file.Name(), err)
+	}
+	if isReadOnly != 0 {
+		return fmt.Errorf("%w: %s", ErrReadOnly, f.file.Name())
+	}
+	return nil
 }
 
 // unfit says why a file of this kind holds no container, or "".

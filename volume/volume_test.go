@@ -37,7 +37,7 @@ func TestModel(t *testing.T) {
 				at := interesting[random.IntN(len(interesting))] + random.Int64N(21) - 10
 				return max(0, min(at, size))
 			}
-			for range 4000 {
+			for range 1500 {
 				from, to := place(), place()
 				if random.IntN(10) > 0 { // mostly small ones
 					to = min(size, from+random.Int64N(6000))

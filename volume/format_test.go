@@ -1,0 +1,409 @@
+package volume
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"serpcrypt/cipher/modes"
+	"serpcrypt/cipher/serpent"
+	"serpcrypt/internal/faultstore"
+	"serpcrypt/internal/hashes"
+)
+
+func TestFormatThenOpen(t *testing.T) {
+	for _, p := range []Params{
+		{},
+		{Cipher: "serpent-xts-plain64", KeyBits: 256, Hash: "sha256", Slot: 7},
+		{Cipher: "serpent-xts-plain", KeyBits: 384, Hash: "sha512", Slot: 3},
+		{Cipher: "serpent-cbc-essiv:sha256", KeyBits: 256, Hash: "SHA1"},
+		{Cipher: "Serpent-CBC-plain64", KeyBits: 192},
+		{Cipher: "serpent-ctr-plain64", KeyBits: 128},
+		{Cipher: "serpent-lrw-benbi", KeyBits: 384},
+		{Cipher: "serpent-ecb", KeyBits: 256},
+		{PayloadOffset: 4040 * 512, UUID: "6ba7b810-9dad-11d1-80b4-00c04fd430c8", DigestIterations: 1234},
+	} {
+		p.Iterations = 1001
+		t.Run(fmt.Sprintf("%s-%d-%s,slot=%d", p.Cipher, p.KeyBits, p.Hash, p.Slot), func(t *testing.T) {
+			size, err := MinSize(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := newStore(size + 9*512)
+			f, err := Format(background, s, passphrase, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if _, err := ReadHeader(s); !errors.As(err, new(*FormatError)) {
+				t.Errorf("before Commit it is a container already (%v)", err)
+			}
+			v, err := f.Open(Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.Size() != 10*512 {
+				t.Errorf("the volume has %d bytes, want %d", v.Size(), 10*512)
+			}
+			plain := randomBytes(newRandom(t), int(v.Size()))
+			if _, err := v.WriteAt(plain, 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(v.Close(), f.Commit()); err != nil {
+				t.Fatal(err)
+			}
+
+			key, err := Unlock(background, s, passphrase, AnySlot)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer key.Close()
+			if key.Slot != p.Slot || !bytes.Equal(key.Bytes.Bytes(), f.VolumeKey()) {
+				t.Errorf("slot %d, want %d, or another key", key.Slot, p.Slot)
+			}
+			v = open(t, s, Options{Kernel: serpent.Generic})
+			if !bytes.Equal(readAll(t, v, v.Size()), plain) {
+				t.Error("opened again, the volume has changed")
+			}
+
+			h, err := ReadHeader(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := fmt.Sprintf("%+v", h), fmt.Sprintf("%+v", f.Header()); got != want {
+				t.Errorf("header is %s, want %s", got, want)
+			}
+			if got := h.Slots[p.Slot].Iterations; got != p.Iterations {
+				t.Errorf("%d iterations, want %d", got, p.Iterations)
+			}
+			want := p.withDefaults()
+			if got := h.Cipher + "-" + h.Mode; got != strings.ToLower(want.Cipher) || 8*h.KeyBytes != want.KeyBits ||
+				h.Hash != strings.ToLower(want.Hash) || h.DigestIterations != want.DigestIterations {
+				t.Errorf("header is %+v, want %+v", h, want)
+			}
+			if p.UUID != "" && h.UUID != p.UUID || p.PayloadOffset != 0 && h.PayloadOffset != p.PayloadOffset {
+				t.Errorf("header is %+v, want %+v", h, p)
+			}
+		})
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	got := Params{Iterations: 80000}.withDefaults()
+	want := Params{Cipher: "serpent-xts-plain64", KeyBits: 512, Hash: "sha1", Iterations: 80000, DigestIterations: 10000}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := (Params{Iterations: 7999}).withDefaults().DigestIterations; got != 1000 {
+		t.Errorf("digest iterations %d, want the least of 1000", got)
+	}
+	size, err := MinSize(Params{Iterations: 1000})
+	if want := int64(4096*512 + 512); err != nil || size != want {
+		t.Errorf("smallest size %d, want %d (%v)", size, want, err)
+	}
+}
+
+func TestFormatWithVolumeKey(t *testing.T) {
+	p := quick
+	p.VolumeKey = []byte("0123456789abcdef")
+	s := format(t, p, 512)
+	key, err := Unlock(background, s, passphrase, AnySlot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer key.Close()
+	if !bytes.Equal(key.Bytes.Bytes(), p.VolumeKey) {
+		t.Errorf("key is %q, want %q", key.Bytes.Bytes(), p.VolumeKey)
+	}
+}
+
+func TestFormatLeavesNothingOfBefore(t *testing.T) {
+	s := format(t, Params{Iterations: 1000}, 512)
+	content := s.Bytes()
+	const material, step, payload = 500 * 512, 504 * 512, 4096 * 512
+	zero := func(from, to int) {
+		t.Helper()
+		if !bytes.Equal(content[from:to], make([]byte, to-from)) {
+			t.Errorf("bytes %d to %d are not zero", from, to)
+		}
+	}
+	zero(592, 4096)
+	seen := map[string]bool{}
+	for slot := range 8 {
+		begin := 4096 + slot*step
+		for at := begin; at < begin+material; at += 16 {
+			if block := string(content[at : at+16]); seen[block] || block == strings.Repeat("\xA5", 16) {
+				t.Fatalf("slot %d: the block at %d is not random", slot, at)
+			} else {
+				seen[block] = true
+			}
+		}
+		zero(begin+material, min(begin+step, payload))
+	}
+	zero(4096+7*step+material, payload)
+	if !bytes.Equal(content[payload:], bytes.Repeat([]byte{0xA5}, 512)) {
+		t.Error("the payload was written to")
+	}
+}
+
+func TestFormatDestroysOtherHeaders(t *testing.T) {
+	const second = "SKUL\xBA\xBE"
+	s := newStore(8 << 20)
+	places := []int64{0x4000, 0x8000, 0x10000, 0x20000, 0x40000, 0x80000, 0x100000, 0x200000, 0x400000}
+	for _, at := range places {
+		if _, err := s.WriteAt([]byte(second), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.WriteAt([]byte("LUKS\xBA\xBE\x00\x02"), 0); err != nil {
+		t.Fatal(err)
+	}
+	// The first sync already leaves none of them.
+	synced := false
+	s.Fault = func(op faultstore.Op) error {
+		if op.Kind == faultstore.Sync {
+			synced = true
+		} else if synced {
+			return faultstore.ErrPower
+		}
+		return nil
+	}
+	if _, err := Format(background, s, passphrase, quick); !errors.Is(err, faultstore.ErrPower) {
+		t.Fatal(err)
+	}
+	content := s.AfterPowerCut(faultstore.Oldest).Bytes()
+	if bytes.HasPrefix(content, []byte("LUKS")) {
+		t.Error("the first header is still there")
+	}
+	if at := bytes.Index(content, []byte(second)); at >= 0 {
+		t.Errorf("a second header is still there at %#x", at)
+	}
+}
+
+func TestFormatRefuses(t *testing.T) {
+	is := func(target any) func(error) bool { return func(err error) bool { return errors.As(err, target) } }
+	isSpec, isHash, isParam, isSize := is(new(*modes.SpecError)), is(new(*hashes.UnknownError)), is(new(*ParamError)), is(new(*SizeError))
+	for _, c := range []struct {
+		name  string
+		edit  func(p *Params)
+		size  int64
+		typed func(error) bool
+	}{
+		{"cipher", func(p *Params) { p.Cipher = "aes-xts-plain64" }, 8 << 20, isSpec},
+		{"key size", func(p *Params) { p.KeyBits = 136 }, 8 << 20, isSpec},
+		{"key size not in bytes", func(p *Params) { p.KeyBits = 129 }, 8 << 20, isParam},
+		{"hash", func(p *Params) { p.Hash = "md5" }, 8 << 20, isHash},
+		{"no iterations", func(p *Params) { p.Iterations = 0 }, 8 << 20, isParam},
+		{"too few iterations", func(p *Params) { p.Iterations = 999 }, 8 << 20, isParam},
+		{"too few digest iterations", func(p *Params) { p.DigestIterations = 999 }, 8 << 20, isParam},
+		{"slot", func(p *Params) { p.Slot = 8 }, 8 << 20, isParam},
+		{"negative slot", func(p *Params) { p.Slot = -1 }, 8 << 20, isParam},
+		{"volume key", func(p *Params) { p.VolumeKey = make([]byte, 32) }, 8 << 20, isParam},
+		{"UUID", func(p *Params) { p.UUID = "x" }, 8 << 20, isParam},
+		{"payload offset", func(p *Params) { p.PayloadOffset = 4096 }, 8 << 20, isParam},
+		{"empty", func(p *Params) {}, 0, isSize},
+		{"a byte too small", func(p *Params) {}, quick.PayloadOffset + 511, isSize},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := quick
+			c.edit(&p)
+			s := newStore(c.size)
+			if f, err := Format(background, s, passphrase, p); f != nil || !c.typed(err) {
+				t.Errorf("got %v", err)
+			}
+			if !bytes.Equal(s.Bytes(), bytes.Repeat([]byte{0xA5}, int(c.size))) {
+				t.Error("something was written")
+			}
+			if size, err := MinSize(p); (err == nil) != (c.size < 8<<20) {
+				t.Errorf("MinSize: %d, %v", size, err)
+			}
+		})
+	}
+}
+
+func TestFormatOfTheSmallestContainer(t *testing.T) {
+	s := newStore(quick.PayloadOffset + 512)
+	formatStore(t, s, quick)
+	if v := open(t, s, Options{}); v.Size() != 512 {
+		t.Errorf("the volume has %d bytes, want 512", v.Size())
+	}
+}
+
+func TestFormatCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(background)
+	s := format(t, quick, 4096)
+	writes := 0
+	s.Fault = func(op faultstore.Op) error {
+		if op.Kind == faultstore.Write {
+			if writes++; writes == 3 {
+				cancel()
+			}
+		}
+		return nil
+	}
+	if f, err := Format(ctx, s, passphrase, quick); f != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := ReadHeader(s); !errors.As(err, new(*FormatError)) {
+		t.Errorf("what is left looks like a container (%v)", err)
+	}
+}
+
+// TestPowerCutWhileMaking makes a container where there is one already, and
+// cuts the power in each operation of it. Whatever the disk has kept of what
+// was not synced: there is the old container, none, or the new one complete.
+func TestPowerCutWhileMaking(t *testing.T) {
+	oldPassphrase := []byte("old")
+	const payload = 3 * 512
+	old := newStore(quick.PayloadOffset + payload)
+	f, err := Format(background, old, oldPassphrase, quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+
+	random := newRandom(t)
+	seen := map[string]int{}
+	for cut := 0; ; cut++ {
+		s := faultstore.New(old.Bytes())
+		ops := 0
+		s.Fault = func(op faultstore.Op) error {
+			if ops++; ops > cut {
+				return faultstore.ErrPower
+			}
+			return nil
+		}
+		err := makeContainer(s)
+		for i := range 6 {
+			choose := random.IntN
+			switch i {
+			case 0:
+				choose = faultstore.Oldest
+			case 1:
+				choose = faultstore.Newest
+			}
+			state := stateOf(t, s.AfterPowerCut(choose), oldPassphrase)
+			seen[state]++
+			switch {
+			case state == "broken":
+				t.Fatalf("cut at operation %d: a header that opens with neither passphrase, or a payload not filled", cut)
+			case err == nil && state != "new":
+				t.Fatalf("finished, and the disk has kept: %s", state)
+			}
+		}
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, faultstore.ErrPower) {
+			t.Fatal(err)
+		}
+	}
+	if seen["old"] == 0 || seen["none"] == 0 || seen["new"] == 0 {
+		t.Errorf("states seen: %v", seen)
+	}
+}
+
+// makeContainer does what create does.
+func makeContainer(s Store) error {
+	f, err := Format(background, s, passphrase, quick)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	v, err := f.Open(Options{})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(v.Fill(background, nil), v.Close()); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+// stateOf tells what an interrupted makeContainer has left.
+func stateOf(t *testing.T, s Store, oldPassphrase []byte) string {
+	if _, err := ReadHeader(s); errors.As(err, new(*FormatError)) {
+		return "none"
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if key, err := Unlock(background, s, oldPassphrase, AnySlot); err == nil {
+		key.Close()
+		return "old"
+	}
+	key, err := Unlock(background, s, passphrase, AnySlot)
+	if err != nil {
+		return "broken"
+	}
+	defer key.Close()
+	v, err := Open(s, key.Bytes.Bytes(), Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	if !bytes.Equal(readAll(t, v, v.Size()), make([]byte, v.Size())) {
+		return "broken"
+	}
+	return "new"
+}
+
+// TestFaultsWhileMaking has each operation fail once, in different ways.
+func TestFaultsWhileMaking(t *testing.T) {
+	for _, fault := range []error{syscall.EIO, syscall.ENOSPC, faultstore.Short(3)} {
+		for failing := 0; ; failing++ {
+			s := newStore(quick.PayloadOffset + 2*512)
+			ops, happened := 0, false
+			s.Fault = func(op faultstore.Op) error {
+				if ops++; ops == failing+1 {
+					happened = true
+					return fault
+				}
+				return nil
+			}
+			err := makeContainer(s)
+			s.Fault = nil
+			if !happened {
+				if err != nil {
+					t.Fatal(err)
+				}
+				break
+			}
+			if !errors.Is(err, fault) {
+				t.Errorf("%v in operation %d: got %v", fault, failing, err)
+			}
+			// Only what reads the finished container back may leave it there.
+			if state := stateOf(t, s, nil); state == "broken" {
+				t.Errorf("%v in operation %d: a broken container is left", fault, failing)
+			}
+		}
+	}
+}
+
+func TestSaltsKeysAndUUIDsDiffer(t *testing.T) {
+	seen := map[string]bool{}
+	for range 5 {
+		s := format(t, quick, 512)
+		h, err := ReadHeader(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := Unlock(background, s, passphrase, AnySlot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, value := range []string{h.UUID, string(h.DigestSalt), string(h.Slots[0].Salt), string(key.Bytes.Bytes())} {
+			if seen[value] {
+				t.Errorf("twice: %x", value)
+			}
+			seen[value] = true
+		}
+		key.Close()
+	}
+}

@@ -1,0 +1,82 @@
+package volume
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"serpcrypt/cipher/serpent"
+	"serpcrypt/internal/faultstore"
+	"serpcrypt/internal/golden"
+)
+
+func TestGolden(t *testing.T) { testGolden(t, golden.Small(t)) }
+
+func TestGoldenBig(t *testing.T) { testGolden(t, golden.Big(t)) }
+
+// testGolden exports and verifies each image by each of its passphrases.
+func testGolden(t *testing.T, images []*golden.Image) {
+	for _, image := range images {
+		content := image.Unpack(t)
+		s := faultstore.New(bytes.Clone(content))
+		for slot, passphrase := range image.Passphrases {
+			t.Run(fmt.Sprintf("%s,slot=%d", image.Name, slot), func(t *testing.T) {
+				key, err := Unlock(background, s, passphrase, AnySlot)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer key.Close()
+				if key.Slot != slot || !bytes.Equal(key.Bytes.Bytes(), image.VolumeKey) {
+					t.Errorf("slot %d opens with %x, want slot %d and %x", key.Slot, key.Bytes.Bytes(), slot, image.VolumeKey)
+				}
+				forEachKernel(t, func(t *testing.T, k serpent.Kernel) {
+					v, err := Open(s, key.Bytes.Bytes(), Options{Kernel: k, ReadOnly: true})
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer v.Close()
+					var out bytes.Buffer
+					if err := v.CopyOut(background, &out, nil); err != nil {
+						t.Fatal(err)
+					}
+					if int64(out.Len()) != image.PayloadSize || sha256Hex(out.Bytes()) != image.PlaintextSHA256 {
+						t.Errorf("plaintext of %d bytes, SHA-256 %s; want %d, %s", out.Len(), sha256Hex(out.Bytes()), image.PayloadSize, image.PlaintextSHA256)
+					}
+				})
+				report, err := Verify(background, s, passphrase, slot, Options{}, nil)
+				if err != nil || report.Err() != nil || report.Slot != slot || report.Bytes != image.PayloadSize {
+					t.Errorf("Verify: %v, %+v", err, report)
+				}
+			})
+		}
+		if !bytes.Equal(s.Bytes(), content) {
+			t.Errorf("%s: reading has changed it", image.Name)
+		}
+	}
+}
+
+// TestGoldenWrite: what we write into a foreign container is the ciphertext
+// that was there.
+func TestGoldenWrite(t *testing.T) {
+	for _, image := range golden.Small(t) {
+		content := image.Unpack(t)
+		s := faultstore.New(bytes.Clone(content))
+		v, err := Open(s, image.VolumeKey, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := readAll(t, v, v.Size())
+		if err := v.Fill(background, nil); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := v.CopyIn(background, bytes.NewReader(plain), v.Size(), nil); n != v.Size() || err != nil {
+			t.Fatal(n, err)
+		}
+		if err := v.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(s.Bytes(), content) {
+			t.Errorf("%s: written again, it is another container", image.Name)
+		}
+	}
+}

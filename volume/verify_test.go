@@ -1,0 +1,283 @@
+package volume
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/ulikunitz/xz"
+
+	"serpcrypt/cipher/serpent"
+	"serpcrypt/internal/faultstore"
+)
+
+// results returns "check: result" in order.
+func results(r *Report) string {
+	var all []string
+	for _, c := range r.Checks {
+		all = append(all, fmt.Sprintf("%s: %s", c.Name, c.Result))
+	}
+	return strings.Join(all, ", ")
+}
+
+func check(t *testing.T, r *Report, name string) Check {
+	t.Helper()
+	for _, c := range r.Checks {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("no check %q in %+v", name, r)
+	return Check{}
+}
+
+// verify is Verify of a container that can be opened.
+func verify(t *testing.T, s Store) *Report {
+	t.Helper()
+	r, err := Verify(background, s, passphrase, AnySlot, Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestVerifyOfAWholeContainer(t *testing.T) {
+	p := quick
+	p.Slot = 2
+	const payload = 3<<20 + 512
+	s := format(t, p, payload)
+	before := s.Bytes()
+	m := &meter{t: t, total: payload}
+	r, err := Verify(background, s, passphrase, AnySlot, Options{}, m.report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.finish(payload)
+	if want := "header: passed, key slot: passed, digest: passed, payload: passed, file system: skipped"; results(r) != want || r.Err() != nil {
+		t.Errorf("got %s (%v), want %s", results(r), r.Err(), want)
+	}
+	if r.Slot != 2 || r.Bytes != payload || r.FileSystem != nil || r.Kernel != serpent.Auto.Resolve() || r.Header.KeyBytes != 16 {
+		t.Errorf("got %+v", r)
+	}
+	if !bytes.Equal(s.Bytes(), before) {
+		t.Error("something was written")
+	}
+}
+
+func TestVerifyWithKey(t *testing.T) {
+	s := format(t, quick, 4096)
+	key, err := Unlock(background, s, passphrase, AnySlot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer key.Close()
+	r, err := VerifyWithKey(background, s, key.Bytes.Bytes(), Options{Kernel: serpent.Generic}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "header: passed, key slot: skipped, digest: passed, payload: passed, file system: skipped"; results(r) != want || r.Slot != -1 || r.Kernel != serpent.Generic {
+		t.Errorf("got %s, %+v", results(r), r)
+	}
+	if _, err := VerifyWithKey(background, s, make([]byte, 16), Options{}, nil); err != ErrVolumeKey {
+		t.Errorf("wrong key: %v", err)
+	}
+}
+
+func TestVerifyRefuses(t *testing.T) {
+	s := format(t, quick, 4096)
+	if _, err := Verify(background, s, []byte("wrong"), AnySlot, Options{}, nil); err != ErrPassphrase {
+		t.Errorf("wrong passphrase: %v", err)
+	}
+	if _, err := Verify(background, s, passphrase, 1, Options{}, nil); !errors.Is(err, ErrNoKeySlot) {
+		t.Errorf("slot not in use: %v", err)
+	}
+	ctx, cancel := context.WithCancel(background)
+	_, err := Verify(ctx, s, passphrase, AnySlot, Options{}, func(done, total int64) { cancel() })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestVerifyOfHeaderFaults(t *testing.T) {
+	s := format(t, quick, 4096)
+	// One slot that cannot be used leaves the rest to be verified.
+	putSlotField(t, s, 6, atActive, 7)
+	r := verify(t, s)
+	if want := "header: failed, key slot: passed, digest: passed, payload: passed, file system: skipped"; results(r) != want {
+		t.Errorf("got %s, want %s", results(r), want)
+	}
+	if faults := check(t, r, CheckHeader).Faults; len(faults) != 1 || faults[0].Slot != 6 || faults[0].Offset != atSlots+6*slotLength {
+		t.Errorf("got %v", faults)
+	}
+	// All faults of a header that is of no use.
+	putSlotField(t, s, 5, atStripes, 0)
+	putSlotField(t, s, 3, atMaterial, 0)
+	r = verify(t, s)
+	if want := "header: failed, key slot: skipped, digest: skipped, payload: skipped, file system: skipped"; results(r) != want {
+		t.Errorf("got %s, want %s", results(r), want)
+	}
+	if faults := check(t, r, CheckHeader).Faults; len(faults) != 3 || faults[0].Slot != 3 || faults[1].Slot != 5 || faults[2].Slot != 6 {
+		t.Errorf("got %v", faults)
+	}
+}
+
+func TestVerifyOfUnreadableSectors(t *testing.T) {
+	const payload = 3 << 20
+	s := format(t, quick, payload)
+	bad := []int64{512, chunkSize + 1024, chunkSize + 1536, payload - 512} // in the volume
+	s.Fault = func(op faultstore.Op) error {
+		for _, at := range bad {
+			if at += quick.PayloadOffset; op.Off < at+512 && at < op.Off+int64(op.Len) {
+				return syscall.EIO
+			}
+		}
+		return nil
+	}
+	r := verify(t, s)
+	c := check(t, r, CheckPayload)
+	if c.Result != Failed || len(c.Faults) != len(bad) {
+		t.Fatalf("got %+v", c)
+	}
+	for i, fault := range c.Faults {
+		if want := bad[i] + quick.PayloadOffset; fault.Offset != want || !strings.Contains(fault.Reason, "input/output error") {
+			t.Errorf("fault %d: %v, want one at %d", i, fault, want)
+		}
+	}
+}
+
+func TestVerifyKeepsFewFaults(t *testing.T) {
+	const sectors = 3 * maxFaults
+	s := format(t, quick, sectors*512)
+	s.Fault = func(op faultstore.Op) error {
+		if op.Off >= quick.PayloadOffset {
+			return syscall.EIO
+		}
+		return nil
+	}
+	if c := check(t, verify(t, s), CheckPayload); len(c.Faults) != maxFaults || c.More != sectors-maxFaults {
+		t.Errorf("got %d faults and %d more, want %d and %d", len(c.Faults), c.More, maxFaults, sectors-maxFaults)
+	}
+}
+
+// wrongAt is a cipher that decrypts one byte of one sector wrongly.
+type wrongAt struct {
+	sectorCipher
+	sector uint64
+}
+
+func (c wrongAt) Decrypt(dst, src []byte, first uint64) {
+	c.sectorCipher.Decrypt(dst, src, first)
+	if last := first + uint64(len(src)/512); first <= c.sector && c.sector < last {
+		dst[(c.sector-first)*512+77] ^= 1
+	}
+}
+
+func TestVerifyFindsAWrongKernel(t *testing.T) {
+	const payload = 2<<20 + 512
+	s := format(t, quick, payload)
+	for _, sector := range []uint64{0, 1, 2047, 2048, 4096} {
+		made := 0
+		v := verifier{store: s, newCipher: func(e extent, key []byte, k serpent.Kernel) (sectorCipher, error) {
+			cipher, err := newCipher(e, key, k)
+			if made++; made == 1 {
+				return wrongAt{cipher, sector}, err
+			}
+			return cipher, err
+		}}
+		r, err := v.verify(background, func(c container) (*Key, error) { return unlock(background, c, passphrase, AnySlot) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := check(t, r, CheckPayload)
+		if want := quick.PayloadOffset + int64(sector)*512; c.Result != Failed || len(c.Faults) != 1 || c.Faults[0].Offset != want {
+			t.Errorf("sector %d wrong: got %+v, want one fault at %d", sector, c, want)
+		}
+	}
+}
+
+func TestVerifyUsesBothKernels(t *testing.T) {
+	s := format(t, quick, 512)
+	forEachKernel(t, func(t *testing.T, k serpent.Kernel) {
+		var used []serpent.Kernel
+		v := verifier{store: s, options: Options{Kernel: k}, newCipher: func(e extent, key []byte, k serpent.Kernel) (sectorCipher, error) {
+			used = append(used, k)
+			return newCipher(e, key, k)
+		}}
+		r, err := v.verify(background, func(c container) (*Key, error) { return unlock(background, c, passphrase, AnySlot) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(used) != 2 || used[0] != k || used[1] != serpent.Generic || r.Kernel != k {
+			t.Errorf("used %v, reported %v", used, r.Kernel)
+		}
+	})
+}
+
+func TestVerifyOfAnIncompleteSector(t *testing.T) {
+	s := format(t, quick, 1024+100)
+	c := check(t, verify(t, s), CheckPayload)
+	if want := quick.PayloadOffset + 1024; len(c.Faults) != 1 || c.Faults[0].Offset != want {
+		t.Errorf("got %+v, want one fault at %d", c, want)
+	}
+}
+
+// diskOf returns the beginning of a disk with a file system.
+func diskOf(t *testing.T, name string) []byte {
+	t.Helper()
+	f, err := os.Open("../internal/fsprobe/testdata/" + name + ".xz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := xz.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return disk
+}
+
+func TestVerifyOfFileSystems(t *testing.T) {
+	for _, c := range []struct {
+		disk, name    string
+		size, payload int64
+	}{
+		{"ext4", "ext4", 8 << 20, 8 << 20},
+		{"ext4", "ext4", 8 << 20, 9 << 20},
+		{"ext4", "ext4", 8 << 20, 8<<20 - 512},
+		{"ext2", "ext2", 4 << 20, 1 << 20},
+		{"xfs", "xfs", 300 << 20, 1 << 20},
+		{"lvm", "LVM2_member", 0, 1 << 20},
+	} {
+		t.Run(fmt.Sprintf("%s,payload=%d", c.disk, c.payload), func(t *testing.T) {
+			s := format(t, quick, c.payload)
+			v := open(t, s, Options{})
+			if _, err := v.WriteAt(diskOf(t, c.disk), 0); err != nil {
+				t.Fatal(err)
+			}
+			r := verify(t, s)
+			if r.FileSystem == nil || r.FileSystem.Name != c.name || r.FileSystem.Size != c.size {
+				t.Errorf("got %+v, want %s of %d bytes", r.FileSystem, c.name, c.size)
+			}
+			got := check(t, r, CheckFileSystem)
+			if c.size <= c.payload {
+				if got.Result != Passed || r.Err() != nil {
+					t.Errorf("got %+v", r)
+				}
+				return
+			}
+			if end := quick.PayloadOffset + c.payload; len(got.Faults) != 1 || got.Faults[0].Offset != end || !errors.As(r.Err(), new(*FormatError)) {
+				t.Errorf("got %+v, want a fault at %d", got, end)
+			}
+		})
+	}
+}
