@@ -71,6 +71,11 @@ func runCreate(c *cli.Context) error {
 	if err := checkKeyFlags(c, keyRequest{}); err != nil {
 		return err
 	}
+	if want.mkfs != "" {
+		if err := checkFuse(); err != nil {
+			return err
+		}
+	}
 	ctx := c.Context
 	place, err := findPlace(ctx, want)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,22 +46,46 @@ func findMkfs(name string) (string, error) {
 	return "", failf(exitUsage, "install the package that has "+program, "no program makes file system %s: %s is not installed", name, program)
 }
 
-// makeFileSystem runs mkfs, the program, over v, which it sees as a file
-// in a private folder.
-func makeFileSystem(ctx context.Context, mkfs string, v fusefs.Volume) (err error) {
+// checkFuse mounts for a moment, so that what is missing for mkfs is known
+// before the payload is filled, and not an hour later.
+func checkFuse() error {
+	return withFuse(noVolume{}, func(*fusefs.Server, string) error { return nil })
+}
+
+// noVolume has no content.
+type noVolume struct{}
+
+func (noVolume) ReadAt([]byte, int64) (int, error)  { return 0, io.EOF }
+func (noVolume) WriteAt([]byte, int64) (int, error) { return 0, syscall.ENOSPC }
+func (noVolume) Sync() error                        { return nil }
+func (noVolume) Size() int64                        { return 0 }
+func (noVolume) Discard(int64, int64) error         { return nil }
+
+// withFuse calls use with the path of a file that is v, in a private folder.
+func withFuse(v fusefs.Volume, use func(server *fusefs.Server, path string) error) (err error) {
 	dir, err := os.MkdirTemp("", "serpcrypt-mkfs-")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(dir)
+	defer func() { err = errors.Join(err, os.Remove(dir)) }()
 	server, err := fusefs.Mount(dir, v, fusefs.Options{})
 	if err != nil {
 		return withHint(err, hintFuse(err))
 	}
 	defer func() { err = errors.Join(err, server.Unmount()) }()
+	return use(server, filepath.Join(dir, fusefs.FileName))
+}
 
+// makeFileSystem runs mkfs, the program, over v.
+func makeFileSystem(ctx context.Context, mkfs string, v fusefs.Volume) error {
+	return withFuse(v, func(server *fusefs.Server, path string) error {
+		return runMkfs(ctx, mkfs, server, path)
+	})
+}
+
+func runMkfs(ctx context.Context, mkfs string, server *fusefs.Server, path string) error {
 	name := strings.TrimPrefix(filepath.Base(mkfs), "mkfs.")
-	cmd := exec.CommandContext(ctx, mkfs, append(mkfsArguments(name), filepath.Join(dir, fusefs.FileName))...)
+	cmd := exec.CommandContext(ctx, mkfs, append(mkfsArguments(name), path)...)
 	// In a process group of its own: Ctrl-C reaches it through the context only.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	debugf("run %s", strings.Join(cmd.Args, " "))

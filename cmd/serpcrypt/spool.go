@@ -75,7 +75,7 @@ func (s *spool) fill(ctx context.Context, r io.Reader, limit int64, update func(
 		clear(padded[n:])
 		s.cipher.Encrypt(padded, padded, sectorNumber(s.size))
 		if _, err := s.file.WriteAt(padded, s.size); err != nil {
-			return fmt.Errorf("keep the data until its end: %w", err)
+			return fmt.Errorf("the data wait for their end in an unnamed file beside the container: %w", err)
 		}
 		s.size += int64(n)
 		update(s.size)
