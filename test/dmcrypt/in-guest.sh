@@ -18,9 +18,12 @@ mapped() { # mapped DISK COMMAND... runs COMMAND while /dev/mapper/it is DISK's 
 	"$@" || rc=$?
 	cryptsetup close it && return $rc
 }
-mounted() { # mounted DISK COMMAND... runs COMMAND, as a script, in its ext4
-	mapped "$1" eval "e2fsck -fn /dev/mapper/it && mount -t ext4 /dev/mapper/it /mnt &&
-		{ (cd /mnt && $2); rc=\$?; umount /mnt && return \$rc; }"
+mounted() { mapped "$1" in_ext4 "$2"; } # mounted DISK SCRIPT runs SCRIPT in the volume's ext4
+in_ext4() {
+	local rc=0
+	e2fsck -fn /dev/mapper/it && mount -t ext4 /dev/mapper/it /mnt || return
+	(cd /mnt && eval "$1") || rc=$?
+	umount /mnt && return $rc
 }
 luks_format() { # luks_format DISK CIPHER BITS HASH
 	cryptsetup -q luksFormat --type luks1 --cipher "$2" --key-size "$3" --hash "$4" \

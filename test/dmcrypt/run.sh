@@ -35,7 +35,7 @@ check() {
 }
 serp() { printf '%s\n' "$passphrase" | serpcrypt "$@"; }
 create() { serp create -q --pbkdf-force-iterations 1000 "$@"; }
-exports_to() { rm -f raw && serp export "$1" raw && cmp raw "$2"; }
+exports_to() { rm -f raw && serp export "$1" raw && cmp -n "$(stat -c %s "$2")" raw "$2"; }
 clean_ext4() { rm -f raw && serp export "$1" raw && e2fsck -fn raw; }
 inside() { # inside CONTAINER COMMAND... runs COMMAND in the opened container
 	local container=$1 rc=0
@@ -68,8 +68,8 @@ LIST
 mkdir mnt
 # The payload of a 3 MiB container: cryptsetup starts it at 2 MiB, and so do we
 # but where short keys let it start earlier.
-seq 1000000 | head -c 1M >before
-seq -f %.0f 5000000 5999999 | head -c 1M >after
+head -c 1M < <(seq 1000000) >before
+head -c 1M < <(seq -f %.0f 5000000 5999999) >after
 
 # Disks: one ext4 made by each side, then for each cipher one volume of each.
 truncate -s 32M theirs.img
