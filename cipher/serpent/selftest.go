@@ -35,8 +35,17 @@ func SelfTest(k Kernel) error {
 			return err
 		}
 	}
-	return c.testOperations()
+	for _, size := range []struct{ sectors, blocks int }{{1, selfTestBlocks}, {selfTestBlocks, 2}, {5, 5}} {
+		if err := c.testOperations(size.sectors, size.blocks); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// selfTestBlocks is a length of which kernels take their largest calls, smaller
+// ones, and leave some over.
+const selfTestBlocks = 12 + 8 + 1
 
 // testKnownAnswer checks single blocks and, since a vector kernel has its own
 // code, many.
@@ -59,19 +68,12 @@ func (c *Cipher) testKnownAnswer(ciphertext string) error {
 	return nil
 }
 
-// Sectors of this many blocks, and this many of them, give each kernel full
-// calls, padded ones and blocks that are left over.
-const (
-	selfTestBlocks  = 8 + 5
-	selfTestSectors = 8 + 5
-)
-
-// testOperations checks each block that the operations over many blocks give
-// against its definition by single blocks.
-func (c *Cipher) testOperations() error {
-	src := countUp(selfTestSectors*selfTestBlocks*BlockSize, 7)
+// testOperations checks each block that the operations on sectors give against
+// its definition by single blocks.
+func (c *Cipher) testOperations(sectors, blocks int) error {
+	src := countUp(sectors*blocks*BlockSize, 7)
 	tweaks := countUp(len(src), 29)
-	ivs := bytes.Repeat([]byte{0xff}, selfTestSectors*BlockSize) // so that counters carry over
+	ivs := bytes.Repeat([]byte{0xff}, sectors*BlockSize) // so that counters carry over
 	copy(ivs, countUp(len(ivs)/2, 179))
 	dst := make([]byte, len(src))
 
@@ -79,22 +81,22 @@ func (c *Cipher) testOperations() error {
 	decrypt := func(x block) block { return c.lone(x, decrypting) }
 	at := func(b []byte, i int) block { return loadBlock(b[i*BlockSize:]) }
 	tweak := func(i int) block {
-		t := at(ivs, i/selfTestBlocks)
-		for range i % selfTestBlocks {
+		t := at(ivs, i/blocks)
+		for range i % blocks {
 			t = t.double()
 		}
 		return t
 	}
 	count := func(i int) block {
-		n := loadCounter(ivs[i/selfTestBlocks*BlockSize:])
-		for range i % selfTestBlocks {
+		n := loadCounter(ivs[i/blocks*BlockSize:])
+		for range i % blocks {
 			n = n.next()
 		}
 		return n.block()
 	}
 	previous := func(b []byte, i int) block {
-		if i%selfTestBlocks == 0 {
-			return at(ivs, i/selfTestBlocks)
+		if i%blocks == 0 {
+			return at(ivs, i/blocks)
 		}
 		return at(b, i-1)
 	}

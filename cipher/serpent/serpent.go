@@ -15,6 +15,8 @@ import (
 	"strconv"
 )
 
+//go:generate go run -C _asm . -out .. -pkg serpent
+
 // BlockSize is the size of a block in bytes.
 const BlockSize = 16
 

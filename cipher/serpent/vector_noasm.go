@@ -1,3 +1,5 @@
+//go:build !amd64 || purego
+
 package serpent
 
 // vectorKeys is empty: this build has only the portable code.

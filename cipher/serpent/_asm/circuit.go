@@ -5,28 +5,9 @@ import (
 	"strings"
 )
 
-// Op is an operation on words in which every bit belongs to another block, or
-// every lane of 32 bits.
-type Op uint8
-
-const (
-	And    Op = iota
-	Or        // x | y
-	Xor       // x ^ y
-	AndNot    // ^x & y
-	Rotate    // each lane of 32 bits to the left
-	Shift     // each lane of 32 bits to the left
-)
-
-// Word names a value of a straight-line program. Each is written once.
-type Word int
-
-// Gate is one operation of a circuit: words 0 to 3 are the inputs, and gate i
-// writes word 4+i.
-type Gate struct {
-	Op   Op
-	X, Y Word
-}
+// Gate is one operation of a circuit, by its Op, X and Y: words 0 to 3 are the
+// inputs, and gate i writes word 4+i.
+type Gate = Step
 
 // Circuit is an S-box as a sequence of gates.
 type Circuit struct {
