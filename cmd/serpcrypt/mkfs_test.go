@@ -64,3 +64,26 @@ func TestMkfsFails(t *testing.T) {
 		t.Errorf("left behind: %s", left)
 	}
 }
+
+// TestMkfsDoesNotDiscard: it is told not to, and it could not.
+func TestMkfsDoesNotDiscard(t *testing.T) {
+	for name, flags := range map[string]string{"ext2": "nodiscard", "ext3": "nodiscard", "ext4": "nodiscard", "xfs": "-K", "btrfs": "-K", "f2fs": "-t 0"} {
+		if got := strings.Join(mkfsArguments(name), " "); !strings.Contains(got, flags) {
+			t.Errorf("mkfs.%s gets %s, without %s", name, got, flags)
+		}
+	}
+	needFuse(t)
+	if _, err := exec.LookPath("fallocate"); err != nil {
+		skip.Skip(t, "fallocate is not installed")
+	}
+	bin := t.TempDir()
+	script := "#!/bin/sh\nfallocate --punch-hole --offset 0 --length 65536 \"$1\" && exit 0\necho it refuses >&2\nexit 1\n"
+	if err := os.WriteFile(filepath.Join(bin, "mkfs.holes"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	o := serpcrypt(t, testPassphrase, "create", "--size", "3M", "-q", "--pbkdf-force-iterations", "1000", "--fs", "holes", filepath.Join(t.TempDir(), "box"))
+	if o.code != exitBad || !strings.Contains(o.stderr, "it refuses") {
+		t.Errorf("exit code %d\n%s", o.code, o.stderr)
+	}
+}
