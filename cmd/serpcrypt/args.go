@@ -43,6 +43,9 @@ func reorder(app *cli.App, words []string) ([]string, error) {
 			} else {
 				local = append(local, taken...)
 			}
+		case word == "help" && command == nil:
+			askedForHelp = true
+			words = append(words[:len(words):len(words)], "--help")
 		default:
 			if next := findCommand(commands, word); next != nil && len(arguments) == 0 {
 				command, commands, path = next, next.Subcommands, append(path, word)
