@@ -101,11 +101,15 @@ func newApp() *cli.App {
 func commands() []*cli.Command {
 	return []*cli.Command{
 		createCommand(),
+		openCommand(),
+		closeCommand(),
+		statusCommand(),
 		verifyCommand(),
 		dumpCommand(),
 		importCommand(),
 		exportCommand(),
 		benchCommand(),
+		serveCommand(),
 	}
 }
 

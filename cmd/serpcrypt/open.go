@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"serpcrypt/internal/fsprobe"
+	"serpcrypt/internal/secret"
+	"serpcrypt/volume"
+)
+
+const (
+	hintRaw        = "open it with --raw to get at the plaintext as one file"
+	hintAnotherDir = "choose another folder, or make one with mkdir"
+)
+
+func openCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "open",
+		Usage:     "unlock a container and mount it",
+		UsageText: "serpcrypt open [options] CONTAINER MOUNTPOINT",
+		Description: `mkdir box
+   serpcrypt open box.luks box`,
+		Flags: append([]cli.Flag{
+			&cli.BoolFlag{Name: "raw", Usage: "do not mount a file system: MOUNTPOINT/volume is the plaintext", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "readonly", Aliases: []string{"r"}, Usage: "allow no changes", DisableDefaultText: true},
+			&cli.GenericFlag{Name: "options", Aliases: []string{"o"}, Value: new(mountOptions), Usage: "pass mount `OPTIONS` on to the file system"},
+			&cli.BoolFlag{Name: "allow-other", Usage: "let other users in; with --raw they may read and write all of it", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "allow-discards", Usage: "give back space that the file system no longer needs; that shows from outside how much is used", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "foreground", Usage: "stay, and close the container on Ctrl-C", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "test-passphrase", Usage: "only try whether the passphrase opens CONTAINER", DisableDefaultText: true},
+		}, unlockFlags()...),
+		Action: openAction,
+	}
+}
+
+func openAction(c *cli.Context) error {
+	if c.Bool("test-passphrase") {
+		return tryPassphrase(c)
+	}
+	args, err := exactArgs(c, "CONTAINER", "MOUNTPOINT")
+	if err != nil {
+		return err
+	}
+	o, err := newOpening(c, args[0], args[1])
+	if err != nil {
+		return err
+	}
+	return o.open(c)
+}
+
+// tryPassphrase changes nothing and needs no lock, so it works on an open
+// container as well.
+func tryPassphrase(c *cli.Context) error {
+	args, err := exactArgs(c, "CONTAINER")
+	if err != nil {
+		return err
+	}
+	file, err := volume.PeekFile(args[0])
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	key, err := unlock(c.Context, c, file, keyRequest{container: args[0]})
+	if err != nil {
+		return err
+	}
+	defer key.Close()
+	// A key from a file has not been tried yet.
+	v, err := volume.Open(file, key.Bytes.Bytes(), volume.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	if err := v.Close(); err != nil {
+		return err
+	}
+	if key.Slot != volume.AnySlot {
+		notef("key slot %d opens", key.Slot)
+	}
+	return nil
+}
+
+// opening is a container on its way to being open.
+type opening struct {
+	container  string // as the person calls it
+	options    mountOptions
+	allowOther bool
+	discards   bool
+	foreground bool
+	state      openState
+}
+
+// newOpening checks all that can be checked before anything is done.
+func newOpening(c *cli.Context, container, mountPoint string) (*opening, error) {
+	kernel, err := chosenKernel(c)
+	if err != nil {
+		return nil, err
+	}
+	o := &opening{
+		container:  container,
+		options:    *c.Generic("options").(*mountOptions),
+		allowOther: c.Bool("allow-other"),
+		discards:   c.Bool("allow-discards"),
+		foreground: c.Bool("foreground"),
+		state: openState{
+			Raw:      c.Bool("raw"),
+			ReadOnly: c.Bool("readonly"),
+			Kernel:   kernel.Resolve().String(),
+			Opening:  true,
+		},
+	}
+	if o.state.Raw && len(o.options) > 0 {
+		return nil, usagef("--options is for the file system, and --raw mounts none")
+	}
+	o.state.ReadOnly = o.state.ReadOnly || slices.Contains(o.options, "ro")
+	if err := checkKeyFlags(c, keyRequest{}); err != nil {
+		return nil, err
+	}
+	if o.state.MountPoint, err = resolvePath(mountPoint); err != nil {
+		return nil, fmt.Errorf("mount point: %w", err)
+	}
+	if o.state.Container, err = resolvePath(container); err != nil {
+		return nil, err
+	}
+	if err := removeDead(o.state); err != nil {
+		return nil, err
+	}
+	if err := checkMountPoint(o.state.MountPoint); err != nil {
+		return nil, err
+	}
+	return o, checkDrivers(o.state.Raw)
+}
+
+// mountOptions collects what -o is given, once or more often.
+type mountOptions []string
+
+func (m *mountOptions) Set(text string) error {
+	for option := range strings.SplitSeq(text, ",") {
+		if option != "" {
+			*m = append(*m, option)
+		}
+	}
+	return nil
+}
+
+func (m *mountOptions) String() string { return strings.Join(*m, ",") }
+
+func (o *opening) open(c *cli.Context) error {
+	file, err := o.openFile()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	header, err := volume.ReadHeader(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.container, err)
+	}
+	o.state.Type, o.state.Cipher = header.Type, header.Cipher+"-"+header.Mode
+
+	key, err := unlock(c.Context, c, file, keyRequest{container: o.container})
+	if err != nil {
+		return err
+	}
+	defer key.Close()
+	if err := secret.LockError(); err != nil {
+		warnf("%s: raise the limit (ulimit -l), or use encrypted swap space", errorText(err))
+	}
+	o.state.KeySlot = key.Slot
+	if err := o.lookInside(file, key); err != nil {
+		return err
+	}
+	return o.start(c.Context, file, key)
+}
+
+// openFile opens and locks the container, for reading alone if it cannot be
+// written.
+func (o *opening) openFile() (*volume.File, error) {
+	file, err := volume.OpenFile(o.state.Container, o.state.ReadOnly)
+	if errors.Is(err, volume.ErrReadOnly) {
+		notef("%s cannot be written: it is opened read-only", o.container)
+		o.state.ReadOnly = true
+		file, err = volume.OpenFile(o.state.Container, true)
+	}
+	if errors.Is(err, volume.ErrBusy) {
+		if place := whereOpen(o.state.Container); place != "" {
+			return nil, failf(exitBusy, "serpcrypt close "+place, "%s is already open at %s", o.container, place)
+		}
+	}
+	return file, err
+}
+
+// lookInside finds out what is to be mounted.
+func (o *opening) lookInside(file *volume.File, key *volume.Key) (err error) {
+	v, err := volume.Open(file, key.Bytes.Bytes(), volume.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	o.state.Size = v.Size()
+	found, err := fsprobe.Probe(v)
+	if err != nil {
+		return err
+	}
+	if found != nil && found.Size > v.Size() {
+		what := fmt.Sprintf("%s inside takes %d bytes, and the container holds only %d: it has been cut off", found.Name, found.Size, v.Size())
+		if !o.state.Raw {
+			return failf(exitBad, hintRaw, "%s: %s", o.container, what)
+		}
+		warnf("%s", what)
+	}
+	if o.state.Raw {
+		return nil
+	}
+	if found == nil {
+		return failf(exitBad, hintRaw, "%s has no file system inside that is known", o.container)
+	}
+	o.state.FileSystem = found.Name
+	return o.chooseDriver()
+}
+
+// start brings the server up, mounts the file system, and lets the server
+// stay. If it fails, nothing is left of it.
+func (o *opening) start(ctx context.Context, file *volume.File, key *volume.Key) error {
+	folder, err := makeRuntimeFolder()
+	if err != nil {
+		return err
+	}
+	o.state.Since = time.Now().Truncate(time.Second)
+	entry, lock, err := folder.newEntry(o.state)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	server, err := startServer(ctx, serverSettings{
+		Entry:      entry.path,
+		State:      o.state,
+		AllowOther: o.allowOther,
+		Discards:   o.discards && o.state.Raw,
+		ZeroRange:  o.state.Raw,
+		Foreground: o.foreground,
+	}, key.Bytes, file.OSFile(), lock)
+	if err != nil {
+		return errors.Join(err, entry.remove())
+	}
+	o.state.PID = server.process.Pid
+	if !o.state.Raw {
+		err = o.mountFileSystem(ctx, entry, server)
+	}
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err == nil {
+		err = server.commit(o.state)
+	}
+	if err != nil {
+		server.abort()
+		return err
+	}
+	if o.foreground {
+		// The lock on the container is to end with the server.
+		key.Close()
+		file.Close()
+		lock.Close()
+		return server.stayWith(ctx)
+	}
+	return nil
+}

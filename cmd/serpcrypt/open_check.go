@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"serpcrypt/internal/fusefs"
+)
+
+// checkMountPoint says why nothing can be mounted at path, which is absolute
+// and has no symbolic links, or nil.
+func checkMountPoint(path string) error {
+	// First, as a dead mount answers to nothing else.
+	m, err := topMount(path)
+	if err != nil {
+		return err
+	}
+	if m != nil {
+		return failf(exitBusy, hintAnotherDir, "mount point %s: %s is already mounted there", path, m.Source)
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return failf(exitBad, "mkdir "+path, "mount point %s does not exist", path)
+	}
+	if err != nil {
+		return fmt.Errorf("mount point: %w", err)
+	}
+	if !info.IsDir() {
+		return failf(exitBad, hintAnotherDir, "mount point %s is not a directory", path)
+	}
+	names, err := os.ReadDir(path)
+	if err != nil {
+		return fmt.Errorf("mount point: %w", err)
+	}
+	if len(names) > 0 {
+		return failf(exitBusy, hintAnotherDir, "mount point %s is not empty", path)
+	}
+	if err := unix.Access(path, unix.W_OK); err != nil && os.Geteuid() != 0 {
+		return failf(exitPermission, hintAnotherDir, "mount point %s: %w", path, err)
+	}
+	return nil
+}
+
+// checkDrivers says what this user lacks to mount anything at all.
+func checkDrivers(raw bool) error {
+	if err := fusefs.Available(); err != nil {
+		return explainFuse(err)
+	}
+	if !raw && os.Geteuid() != 0 {
+		if _, err := findProgram(driverFuse2fs); err != nil {
+			return failf(exitBad, "install it (Debian, Ubuntu: apt-get install fuse2fs), or use --raw, or work as root",
+				"%s, which mounts file systems without root, is not installed", driverFuse2fs)
+		}
+	}
+	return nil
+}
+
+// explainFuse adds exit code and hint to an error of fusefs.
+func explainFuse(err error) error {
+	var helper *fusefs.HelperError
+	switch {
+	case errors.Is(err, fusefs.ErrAllowOther):
+		return failf(exitPermission, hintAllowOther, "%w", err)
+	case errors.Is(err, fusefs.ErrNoFuse), errors.Is(err, fusefs.ErrNoHelper), errors.Is(err, fusefs.ErrNotBuilt),
+		errors.As(err, &helper) && !errors.Is(err, fs.ErrPermission):
+		return failf(exitBad, hintFuse(err), "%w", err)
+	}
+	return err
+}
+
+// whereOpen returns where a container is open, as far as this user can see, or
+// "". What goes wrong on the way only makes the message shorter.
+func whereOpen(container string) string {
+	found, err := findOpen()
+	if err != nil {
+		return ""
+	}
+	for _, f := range found {
+		if f.state.Container == container && f.alive {
+			return f.state.MountPoint
+		}
+	}
+	return ""
+}
+
+// removeDead cleans up after servers that died with the container or at the
+// mount point of s.
+func removeDead(s openState) error {
+	found, err := findOpen()
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		if f.alive || f.state.Container != s.Container && f.state.MountPoint != s.MountPoint {
+			continue
+		}
+		warnf("%s was not closed properly: %s", f.state.Container, f.why())
+		if err := f.entry.cleanUpLocked(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,311 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+
+	"serpcrypt/internal/fusefs"
+	"serpcrypt/internal/skip"
+)
+
+// scriptsRanEnv names a file to which TestOpen adds the name of each script.
+const scriptsRanEnv = "SERPCRYPT_TEST_RAN"
+
+// TestOpen runs testdata/open/*.txtar, with a runtime folder for each script:
+// as root with the kernel's file systems, as an ordinary user with fuse2fs.
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	needMounts(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                "testdata/open",
+		WorkdirRoot:        openFolder(t),
+		RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv(runtimeDirEnv, filepath.Join(env.WorkDir, "run"))
+			if ran := os.Getenv(scriptsRanEnv); ran != "" {
+				if err := appendLine(ran, env.WorkDir); err != nil {
+					return err
+				}
+			}
+			env.Setenv("PATH", env.Getenv("PATH")+":/usr/sbin:/sbin")
+			env.Defer(func() {
+				if left := takeAway(env.WorkDir); left != "" {
+					env.T().Fatal("left behind: " + left)
+				}
+			})
+			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %s", name)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits":        exits,
+			"jsondoc":      jsondoc,
+			"poke":         pokeHex,
+			"appears":      appears,
+			"closes":       closes,
+			"nothingleft":  nothingLeft,
+			"signalserver": signalServer,
+		},
+	})
+}
+
+// TestOpenAsUser runs TestOpen again as an ordinary user.
+func TestOpenAsUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Log("TestOpen has done it")
+		return
+	}
+	needMounts(t)
+	for _, program := range []string{"fusermount3", driverFuse2fs} {
+		if _, err := findProgram(program); err != nil {
+			skip.Skip(t, err.Error())
+		}
+	}
+	fuseForAll(t)
+
+	const nobody = 65534
+	dir := openFolder(t)
+	program := filepath.Join(dir, "serpcrypt.test")
+	copyFile(t, program, "/proc/self/exe", 0o755)
+	if err := os.CopyFS(filepath.Join(dir, "testdata"), os.DirFS("testdata")); err != nil {
+		t.Fatal(err)
+	}
+	tmp := filepath.Join(dir, "tmp")
+	if err := os.Mkdir(tmp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(tmp, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	ran := filepath.Join(tmp, "ran")
+	cmd := exec.Command(program, "-test.run=^TestOpen$")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "HOME=/nonexistent", scriptsRanEnv+"="+ran)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+	if text, err := os.ReadFile(ran); err != nil || len(text) == 0 {
+		t.Errorf("no script ran (%v):\n%s", err, output)
+	}
+}
+
+func appendLine(path, line string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, line)
+	return errors.Join(err, f.Close())
+}
+
+func needMounts(t *testing.T) {
+	t.Helper()
+	if err := fusefs.Available(); err != nil {
+		skip.Skip(t, err.Error())
+	}
+	if err := unix.Access("/dev/fuse", unix.R_OK|unix.W_OK); err != nil {
+		skip.Skip(t, "/dev/fuse cannot be opened: "+err.Error())
+	}
+	if _, err := findMkfs("ext4"); err != nil {
+		skip.Skip(t, err.Error())
+	}
+	if os.Geteuid() == 0 {
+		if _, err := os.Stat("/dev/loop-control"); err != nil {
+			skip.Skip(t, "there are no loop devices: "+err.Error())
+		}
+	}
+}
+
+// fuseForAll lets everybody use FUSE until the test ends, as all distributions
+// do, but not every test machine.
+func fuseForAll(t *testing.T) {
+	t.Helper()
+	info, err := os.Stat("/dev/fuse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before := info.Mode().Perm(); before != 0o666 {
+		t.Cleanup(func() {
+			if err := os.Chmod("/dev/fuse", before); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := os.Chmod("/dev/fuse", 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// openFolder makes a folder that every user can read, and from which mounts
+// are taken away, as an error, before it is removed.
+func openFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "serpcrypt-open-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if left := takeAway(dir); left != "" {
+			t.Errorf("left behind: %s", left)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func copyFile(t *testing.T, to, from string, mode os.FileMode) {
+	t.Helper()
+	source, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(target, source); err != nil {
+		t.Fatal(err)
+	}
+	if err := target.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// leftovers lists what of ours is left in dir: mounts, loop devices, servers.
+func leftovers(dir string) (left []string) {
+	below, err := mountsBelow(dir)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, m := range below {
+		left = append(left, "the mount at "+m)
+	}
+	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	for _, name := range files {
+		if text, err := os.ReadFile(name); err == nil && strings.HasPrefix(string(text), dir+"/") {
+			left = append(left, "loop device "+name+" on "+strings.TrimSpace(string(text)))
+		}
+	}
+	entries, _ := filepath.Glob(filepath.Join(dir, "run", "*", "*"))
+	if top, _ := filepath.Glob(filepath.Join(dir, "*", "run", "*", "*")); len(top) > 0 {
+		entries = append(entries, top...)
+	}
+	left = append(left, entries...)
+	for _, u := range findUsers(filepath.Join(dir, "run")) {
+		left = append(left, fmt.Sprintf("%s (%d)", u.name, u.pid))
+	}
+	return left
+}
+
+// takeAway returns the leftovers in dir, after some time of grace, and takes
+// them away as far as it can.
+func takeAway(dir string) string {
+	var left []string
+	for range 50 {
+		if left = leftovers(dir); len(left) == 0 {
+			return ""
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	for _, u := range findUsers(filepath.Join(dir, "run")) {
+		_ = syscall.Kill(u.pid, syscall.SIGKILL)
+	}
+	mounts, _ := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
+	for i := len(mounts) - 1; i >= 0; i-- {
+		_ = fusefs.Unmount(mounts[i].Mountpoint, true)
+	}
+	return strings.Join(left, ", ")
+}
+
+// appears FILE waits until the file exists.
+func appears(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: appears FILE")
+	}
+	for range 1000 {
+		if _, err := os.Lstat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("%s does not appear", args[0])
+}
+
+// closes waits until no server is left.
+func closes(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: closes")
+	}
+	folder := runtimeFolder{ts.Getenv(runtimeDirEnv)}
+	for range 1500 {
+		entries, err := folder.entries()
+		ts.Check(err)
+		if len(entries) == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("the container stays open")
+}
+
+// nothingleft checks that no mount, loop device, server or runtime file is
+// left, at this very moment.
+func nothingLeft(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: nothingleft")
+	}
+	if left := leftovers(ts.Getenv("WORK")); len(left) > 0 {
+		ts.Fatalf("left behind: %s", strings.Join(left, ", "))
+	}
+}
+
+// signalserver TERM|KILL MOUNTPOINT sends the server a signal. After KILL it
+// waits until the server is dead.
+func signalServer(ts *testscript.TestScript, neg bool, args []string) {
+	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "HUP": syscall.SIGHUP}
+	if neg || len(args) != 2 || signals[args[0]] == 0 {
+		ts.Fatalf("usage: signalserver TERM|KILL|HUP MOUNTPOINT")
+	}
+	entries, err := runtimeFolder{ts.Getenv(runtimeDirEnv)}.entries()
+	ts.Check(err)
+	for _, e := range entries {
+		state, err := e.readState()
+		if err != nil || state.MountPoint != ts.MkAbs(args[1]) {
+			continue
+		}
+		ts.Check(syscall.Kill(state.PID, signals[args[0]]))
+		for args[0] == "KILL" && e.alive() {
+			time.Sleep(time.Millisecond)
+		}
+		return
+	}
+	ts.Check(errors.New("no such server"))
+}

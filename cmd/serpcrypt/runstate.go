@@ -1,0 +1,314 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"serpcrypt/internal/fusefs"
+)
+
+// The runtime folder has a folder for each open container:
+//
+//	.lock             locked while an entry is made or cleaned up
+//	ID/state.json     what is open, see openState
+//	ID/server         locked by the server as long as it lives
+//	ID/raw/volume     the plaintext, by FUSE; unless it is mounted elsewhere
+
+const (
+	folderLockName = ".lock"
+	stateName      = "state.json"
+	serverLockName = "server"
+	rawName        = "raw"
+)
+
+// runtimeDirEnv overrides where the runtime folder is. Whoever can set it
+// can run any other program in place of this one too; and the folder it names
+// has to pass the same checks.
+const runtimeDirEnv = "SERPCRYPT_RUNTIME_DIR"
+
+// openState is what is known of an open container. It holds no secret.
+type openState struct {
+	Container  string    `json:"container"` // absolute, without symbolic links
+	MountPoint string    `json:"mount_point"`
+	Raw        bool      `json:"raw"`
+	FileSystem string    `json:"file_system,omitempty"`
+	Driver     string    `json:"driver,omitempty"` // of the file system: kernel or fuse2fs
+	Loop       string    `json:"loop_device,omitempty"`
+	Type       string    `json:"type"`
+	Cipher     string    `json:"cipher"`
+	Kernel     string    `json:"kernel"`
+	KeySlot    int       `json:"key_slot"` // -1: opened by the volume key
+	Size       int64     `json:"size"`     // bytes of the volume
+	ReadOnly   bool      `json:"read_only"`
+	Since      time.Time `json:"since"`
+	PID        int       `json:"pid"`               // of the server
+	Opening    bool      `json:"opening,omitempty"` // not usable yet
+	Failure    string    `json:"failure,omitempty"` // with which the server ended
+}
+
+// runtimePath returns where the runtime folder is, or would be.
+func runtimePath() string {
+	if path := os.Getenv(runtimeDirEnv); path != "" {
+		return path
+	}
+	uid := os.Geteuid()
+	if uid == 0 {
+		return "/run/serpcrypt"
+	}
+	// A session without the variable is to see the same containers.
+	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", uid)} {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() && filepath.IsAbs(dir) {
+			return filepath.Join(dir, "serpcrypt")
+		}
+	}
+	return filepath.Join(os.TempDir(), "serpcrypt-"+strconv.Itoa(uid))
+}
+
+// runtimeFolder is the folder at a path that nobody else can write to.
+type runtimeFolder struct{ path string }
+
+// makeRuntimeFolder returns the runtime folder, and makes it where it is missing.
+func makeRuntimeFolder() (runtimeFolder, error) {
+	path := runtimePath()
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return runtimeFolder{}, fmt.Errorf("runtime folder: %w", err)
+	}
+	return runtimeFolder{path}, checkPrivate(path)
+}
+
+// findRuntimeFolder returns the runtime folder if there is one.
+func findRuntimeFolder() (folder runtimeFolder, exists bool, err error) {
+	path := runtimePath()
+	err = checkPrivate(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return runtimeFolder{}, false, nil
+	}
+	return runtimeFolder{path}, err == nil, err
+}
+
+// checkPrivate refuses what is not a folder of this user alone: another user
+// may have made it, in /tmp above all.
+func checkPrivate(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("runtime folder: %w", err)
+	}
+	reason := ""
+	owner := info.Sys().(*syscall.Stat_t).Uid
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		reason = "it is a symbolic link"
+	case !info.IsDir():
+		reason = "it is not a directory"
+	case int(owner) != os.Geteuid():
+		reason = fmt.Sprintf("it belongs to user %d", owner)
+	case info.Mode().Perm()&0o077 != 0:
+		reason = fmt.Sprintf("others have access to it (mode %04o)", info.Mode().Perm())
+	default:
+		return nil
+	}
+	return failf(exitPermission, "remove "+path, "runtime folder %s is not to be trusted: %s", path, reason)
+}
+
+// lock keeps other processes from making or cleaning up entries until unlock
+// is called.
+func (f runtimeFolder) lock() (unlock func(), err error) {
+	file, err := os.OpenFile(filepath.Join(f.path, folderLockName), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("runtime folder: %w", err)
+	}
+	if err := lockFile(file); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return func() { file.Close() }, nil
+}
+
+// lockFile waits for the others, who never hold such a lock for long.
+func lockFile(file *os.File) error {
+	for {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX)
+		if err == nil {
+			return nil
+		}
+		if err != unix.EINTR {
+			return fmt.Errorf("runtime folder: lock: %w", err)
+		}
+	}
+}
+
+// runEntry is the folder of one open container.
+type runEntry struct{ path string }
+
+func (e runEntry) statePath() string { return filepath.Join(e.path, stateName) }
+func (e runEntry) lockPath() string  { return filepath.Join(e.path, serverLockName) }
+func (e runEntry) rawDir() string    { return filepath.Join(e.path, rawName) }
+func (e runEntry) rawFile() string   { return filepath.Join(e.rawDir(), fusefs.FileName) }
+
+// newEntry makes a folder for a container that is about to be opened. The
+// server gets the lock, which lasts until the last copy of the descriptor is
+// closed.
+func (f runtimeFolder) newEntry(state openState) (e runEntry, serverLock *os.File, err error) {
+	unlock, err := f.lock()
+	if err != nil {
+		return runEntry{}, nil, err
+	}
+	defer unlock()
+	path, err := os.MkdirTemp(f.path, "")
+	if err != nil {
+		return runEntry{}, nil, fmt.Errorf("runtime folder: %w", err)
+	}
+	e = runEntry{path}
+	defer func() {
+		if err != nil {
+			serverLock.Close()
+			err = errors.Join(err, e.remove())
+		}
+	}()
+	if err = os.Mkdir(e.rawDir(), 0o700); err != nil {
+		return e, nil, fmt.Errorf("runtime folder: %w", err)
+	}
+	serverLock, err = os.OpenFile(e.lockPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return e, nil, fmt.Errorf("runtime folder: %w", err)
+	}
+	if err = lockFile(serverLock); err != nil {
+		return e, serverLock, err
+	}
+	return e, serverLock, e.writeState(state)
+}
+
+// entries returns what is in the runtime folder.
+func (f runtimeFolder) entries() ([]runEntry, error) {
+	names, err := os.ReadDir(f.path)
+	if err != nil {
+		return nil, fmt.Errorf("runtime folder: %w", err)
+	}
+	var entries []runEntry
+	for _, name := range names {
+		if name.IsDir() {
+			entries = append(entries, runEntry{filepath.Join(f.path, name.Name())})
+		}
+	}
+	return entries, nil
+}
+
+// writeState replaces the state at once, so that readers never see half of it.
+func (e runEntry) writeState(s openState) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("runtime folder: %w", err)
+	}
+	temporary := e.statePath() + ".new"
+	err = os.WriteFile(temporary, text, 0o600)
+	if err == nil {
+		err = os.Rename(temporary, e.statePath())
+	}
+	if err != nil {
+		return fmt.Errorf("runtime folder: %w", err)
+	}
+	return nil
+}
+
+func (e runEntry) readState() (openState, error) {
+	text, err := os.ReadFile(e.statePath())
+	if err != nil {
+		return openState{}, fmt.Errorf("runtime folder: %w", err)
+	}
+	var s openState
+	if err := json.Unmarshal(text, &s); err != nil {
+		return openState{}, fmt.Errorf("runtime folder: %s: %w", e.statePath(), err)
+	}
+	return s, nil
+}
+
+// serverLife watches whether the server of an entry lives.
+type serverLife struct{ lock *os.File }
+
+// watch returns nil for an entry that never had a server.
+func (e runEntry) watch() (*serverLife, error) {
+	lock, err := os.OpenFile(e.lockPath(), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("runtime folder: %w", err)
+	}
+	return &serverLife{lock}, nil
+}
+
+// alive reports whether the server lives. It never waits for it.
+func (l *serverLife) alive() bool {
+	if l == nil {
+		return false
+	}
+	err := unix.Flock(int(l.lock.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if err == nil {
+		unix.Flock(int(l.lock.Fd()), unix.LOCK_UN)
+	}
+	return err != nil
+}
+
+func (l *serverLife) close() {
+	if l != nil {
+		l.lock.Close()
+	}
+}
+
+func (e runEntry) alive() bool {
+	life, err := e.watch()
+	if err != nil {
+		return false
+	}
+	defer life.close()
+	return life.alive()
+}
+
+// folder returns the runtime folder that the entry is in.
+func (e runEntry) folder() runtimeFolder { return runtimeFolder{filepath.Dir(e.path)} }
+
+// load returns the entry as it is, or nil if it is about to open or already
+// gone.
+func (e runEntry) load() (*openContainer, error) {
+	alive := e.alive()
+	state, err := e.readState()
+	if errors.Is(err, fs.ErrNotExist) && !alive {
+		// Half made or half removed: if somebody is at it, let them finish.
+		unlock, err := e.folder().lock()
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
+		if _, err := os.Stat(e.path); err != nil || e.alive() {
+			return nil, nil
+		}
+		return &openContainer{entry: e}, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) || err == nil && alive && state.Opening {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &openContainer{e, state, alive}, nil
+}
+
+// remove removes the entry's files, of which nothing may be mounted any more.
+// It names each, so that it never reaches into a mount.
+func (e runEntry) remove() error {
+	for _, path := range []string{e.rawDir(), e.statePath() + ".new", e.statePath(), e.lockPath(), e.path} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("runtime folder: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+
+	"serpcrypt/internal/fusefs"
+	"serpcrypt/internal/loopdev"
+)
+
+// Nothing here looks at a mount point itself: if its server is dead or stuck,
+// that would fail or wait. The kernel's table of mounts says enough.
+
+// topMount returns the mount that is seen at path, which is absolute and has
+// no symbolic links, or nil.
+func topMount(path string) (*mountinfo.Info, error) {
+	mounts, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(path))
+	if err != nil {
+		return nil, fmt.Errorf("table of mounts: %w", err)
+	}
+	if len(mounts) == 0 {
+		return nil, nil
+	}
+	return mounts[len(mounts)-1], nil
+}
+
+// mountsBelow returns the mount points inside of path.
+func mountsBelow(path string) ([]string, error) {
+	mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
+		return !strings.HasPrefix(m.Mountpoint, path+"/"), false
+	})
+	if err != nil {
+		return nil, fmt.Errorf("table of mounts: %w", err)
+	}
+	var below []string
+	for _, m := range mounts {
+		below = append(below, m.Mountpoint)
+	}
+	return below, nil
+}
+
+// resolvePath makes path absolute and free of symbolic links, and does not
+// look at what it leads to.
+func resolvePath(path string) (string, error) {
+	const maxLinks = 40
+	for range maxLinks {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return "", err
+		}
+		folder, err := filepath.EvalSymlinks(filepath.Dir(absolute))
+		if err != nil {
+			return "", err
+		}
+		absolute = filepath.Join(folder, filepath.Base(absolute))
+		target, err := os.Readlink(absolute)
+		if err != nil {
+			return absolute, nil // no link, or missing, or out of order
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(folder, target)
+		}
+		path = target
+	}
+	return "", fmt.Errorf("%s: %w", path, unix.ELOOP)
+}
+
+// outerMount returns the mount of the file system at the entry's mount point,
+// or nil if there is none, or one of somebody else.
+func (e runEntry) outerMount(s openState) (*mountinfo.Info, error) {
+	m, err := topMount(s.MountPoint)
+	if err != nil || m == nil {
+		return nil, err
+	}
+	if m.Source == e.rawFile() {
+		return m, nil
+	}
+	loops, err := loopdev.Find(e.rawFile())
+	if err == nil && slices.Contains(loops, m.Source) {
+		return m, nil
+	}
+	return nil, err
+}
+
+// fuseDir returns where the server mounts the volume.
+func (e runEntry) fuseDir(s openState) string {
+	if s.Raw {
+		return s.MountPoint
+	}
+	return e.rawDir()
+}
+
+// fuseMounted reports whether what the server mounted is still in place.
+func (e runEntry) fuseMounted(s openState) (bool, error) {
+	m, err := topMount(e.fuseDir(s))
+	ours := m != nil && m.FSType == fusefs.Type && (!s.Raw || m.Source == fuseSource(s))
+	return ours, err
+}
+
+// fuseSource is what the table of mounts shows as the device of a volume.
+func fuseSource(s openState) string { return s.Container }
+
+// cleanUp takes away what a dead server left: mounts, loop device, files. It
+// returns only when all of it is gone.
+func (e runEntry) cleanUp() error {
+	state, err := e.readState()
+	if err != nil {
+		debugf("%v", err)
+	}
+	var failed error
+	note := func(err error) {
+		if err != nil {
+			debugf("%v", err)
+			failed = errors.Join(failed, err)
+		}
+	}
+	// Whoever has files open there gets nothing but errors any more, so they
+	// are no reason to leave it.
+	if state.MountPoint != "" && !state.Raw {
+		if m, err := e.outerMount(state); err != nil || m != nil {
+			note(err)
+			if fusefs.Unmount(state.MountPoint, false) != nil {
+				note(fusefs.Unmount(state.MountPoint, true))
+			}
+		}
+		loops, err := loopdev.Find(e.rawFile())
+		note(err)
+		for _, loop := range loops {
+			note(loopdev.Detach(loop))
+		}
+	}
+	if mounted, err := e.fuseMounted(state); err != nil || mounted {
+		note(err)
+		note(fusefs.Unmount(e.fuseDir(state), true))
+	}
+	if failed != nil {
+		return fmt.Errorf("clean up after a dead server: %w", failed)
+	}
+	return e.remove()
+}
+
+// cleanUpLocked is cleanUp while others may try the same.
+func (e runEntry) cleanUpLocked() error {
+	unlock, err := e.folder().lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := os.Stat(e.path); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return e.cleanUp()
+}
+
+// watchMounts returns a channel on which something arrives after each change
+// of the table of mounts.
+func watchMounts() (<-chan struct{}, error) {
+	table, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("table of mounts: %w", err)
+	}
+	changed := make(chan struct{}, 1)
+	go func() {
+		defer table.Close()
+		fds := []unix.PollFd{{Fd: int32(table.Fd()), Events: unix.POLLPRI}}
+		for {
+			if _, err := unix.Poll(fds, -1); err != nil {
+				if err == unix.EINTR {
+					continue
+				}
+				time.Sleep(time.Second) // and let the reader look by itself
+			}
+			select {
+			case changed <- struct{}{}:
+			default: // one is waiting already
+			}
+		}
+	}()
+	return changed, nil
+}

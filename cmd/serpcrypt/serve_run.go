@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"serpcrypt/internal/fusefs"
+)
+
+const (
+	// politeTime is how long a server that shall end waits for those who use
+	// its files before it takes them away, and lastTime how long it then
+	// waits for what they still write. Together they are less than a system
+	// that goes down grants.
+	politeTime = 5 * time.Second
+	lastTime   = 3 * time.Second
+
+	firstPause   = 10 * time.Millisecond
+	longestPause = time.Second
+)
+
+// run serves until the volume is unmounted: by somebody else, because the file
+// system on it is, or because the server shall end.
+func (s *server) run(orders <-chan order, terminate <-chan os.Signal) {
+	mounts, err := watchMounts()
+	if err != nil {
+		s.log.Printf("%v", err)
+	}
+	var pause time.Duration
+	var again <-chan time.Time // when to try again to unmount
+	for {
+		select {
+		case <-s.mount.Ended():
+			return
+		case o, ok := <-orders:
+			if !ok && (s.state.Opening || s.foreground) {
+				s.shutDown()
+				return
+			}
+			if !ok {
+				orders = nil
+				continue
+			}
+			if o.AllowDiscards {
+				s.mount.AllowDiscards()
+			}
+			if o.Commit != nil {
+				s.state = *o.Commit
+			}
+		case <-terminate:
+			s.shutDown()
+			return
+		case <-mounts:
+		case <-again:
+		}
+		if s.abandoned() {
+			if s.mount.OpenFiles() == 0 && s.mount.Unmount() == nil {
+				return
+			}
+			pause = min(max(firstPause, 2*pause), longestPause)
+			again = time.After(pause)
+		}
+	}
+}
+
+// abandoned reports whether the file system that was mounted from the volume
+// no longer is. Files in it may still be in use, if it was unmounted lazily.
+func (s *server) abandoned() bool {
+	if s.state.Raw || s.state.Opening {
+		return false
+	}
+	m, err := s.entry.outerMount(s.state)
+	return err == nil && m == nil
+}
+
+// shutDown unmounts all that there is: at once, or when those who use it have
+// ended, or in the end from under them.
+func (s *server) shutDown() {
+	s.log.Printf("closing %s", s.state.Container)
+	if s.unmountWithin(politeTime, false) {
+		return
+	}
+	s.log.Printf("%s is still in use", s.state.MountPoint)
+	s.syncOuter()
+	if s.unmountWithin(lastTime, true) {
+		return
+	}
+	s.note(fusefs.Unmount(s.entry.fuseDir(s.state), true))
+}
+
+// unmountWithin tries until there is nothing mounted any more, or time is up.
+// While the container is being opened, more may get mounted meanwhile.
+func (s *server) unmountWithin(limit time.Duration, lazy bool) (done bool) {
+	pause := firstPause
+	for deadline := time.Now().Add(limit); ; pause = min(2*pause, longestPause/5) {
+		if !s.state.Raw {
+			m, err := s.entry.outerMount(s.state)
+			s.note(err)
+			if m != nil {
+				err := fusefs.Unmount(s.state.MountPoint, lazy)
+				if !errors.Is(err, unix.EBUSY) {
+					s.note(err)
+				}
+			}
+		}
+		if s.mount.OpenFiles() == 0 && s.mount.Unmount() == nil {
+			return true
+		}
+		select {
+		case <-s.mount.Ended():
+			return true
+		case <-time.After(pause):
+		}
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+}
+
+// syncOuter has the file system that cannot be unmounted write what it holds
+// back: the kernel's by a sync, fuse2fs by its end.
+func (s *server) syncOuter() {
+	m, err := s.entry.outerMount(s.state)
+	if err != nil || m == nil || s.state.Raw {
+		s.note(err)
+		return
+	}
+	if s.state.Driver == driverFuse2fs {
+		for _, p := range findUsers(s.entry.rawFile()) {
+			if p.name == driverFuse2fs {
+				s.note(syscall.Kill(p.pid, syscall.SIGTERM))
+			}
+		}
+		return
+	}
+	synced := make(chan error, 1)
+	go func() { synced <- syncFileSystem(s.state.MountPoint) }()
+	select {
+	case err := <-synced:
+		s.note(err)
+	case <-time.After(lastTime):
+		s.log.Printf("%s does not get synced in time", s.state.MountPoint)
+	}
+}
+
+// note logs what cannot be helped.
+func (s *server) note(err error) {
+	if err != nil {
+		s.log.Printf("%v", err)
+	}
+}
+
+// syncFileSystem writes back all that the file system mounted at dir holds. It
+// keeps the runtime's poller out of it, as a server may have to do this with a
+// file system that it serves itself.
+func syncFileSystem(dir string) error {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Syncfs(fd)
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"serpcrypt/internal/secret"
+)
+
+// serverProcess is a server as the program that started it sees it.
+type serverProcess struct {
+	process *os.Process
+	entry   runEntry
+	orders  *os.File
+	answers *os.File
+	ended   chan struct{} // closed when the process has ended
+}
+
+// startServer starts a server on container and returns when the volume can be
+// used. Whatever goes wrong, nothing is left of the server.
+func startServer(ctx context.Context, settings serverSettings, key *secret.Buffer, container, lock *os.File) (*serverProcess, error) {
+	p := &serverProcess{entry: runEntry{settings.Entry}, ended: make(chan struct{})}
+	ordersEnd, orders, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	defer ordersEnd.Close()
+	answers, answersEnd, err := os.Pipe()
+	if err != nil {
+		orders.Close()
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	p.orders, p.answers = orders, answers
+
+	// The file that runs now, even if another has been put in its place.
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{"serpcrypt", "--kernel", settings.State.Kernel, serveName}
+	cmd.Dir = "/"
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	cmd.ExtraFiles = []*os.File{ordersEnd, answersEnd, container, lock} // as ordersFd ... lockFd say
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if settings.Foreground {
+		cmd.Stderr = os.Stderr
+	}
+	err = cmd.Start()
+	answersEnd.Close()
+	if err != nil {
+		orders.Close()
+		answers.Close()
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	p.process = cmd.Process
+	go func() {
+		_ = cmd.Wait() // what became of it is read from the entry
+		close(p.ended)
+	}()
+
+	if err = sendSettings(p.orders, settings, key); err == nil {
+		err = p.waitReady(ctx)
+	}
+	if err != nil {
+		p.abort()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *serverProcess) waitReady(ctx context.Context) error {
+	first := make(chan answer, 1)
+	go func() {
+		var a answer
+		if json.NewDecoder(p.answers).Decode(&a) != nil {
+			a = answer{Error: "the server ended unexpectedly", Code: exitBad}
+		}
+		first <- a
+	}()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case a := <-first:
+		if !a.Ready {
+			return a.failure()
+		}
+		return nil
+	}
+}
+
+func (p *serverProcess) send(o order) error {
+	if err := json.NewEncoder(p.orders).Encode(o); err != nil {
+		return fmt.Errorf("order to the server: %w", err)
+	}
+	return nil
+}
+
+// commit makes the container stay open when this process ends.
+func (p *serverProcess) commit(s openState) error {
+	s.Opening = false
+	if err := p.entry.writeState(s); err != nil {
+		return err
+	}
+	return p.send(order{Commit: &s})
+}
+
+// abort has the server unmount and end, and takes away what it leaves if it
+// does not manage by itself.
+func (p *serverProcess) abort() {
+	p.orders.Close()
+	p.answers.Close()
+	select {
+	case <-p.ended:
+	case <-time.After(politeTime + 2*lastTime):
+		_ = p.process.Kill()
+		<-p.ended
+	}
+	if _, err := os.Stat(p.entry.path); err == nil {
+		if err := p.entry.cleanUp(); err != nil {
+			warnf("%s", errorText(err))
+		}
+	}
+}
+
+// stayWith waits for the end of the server, and ends it if ctx is done.
+func (p *serverProcess) stayWith(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		p.orders.Close()
+		<-p.ended
+	case <-p.ended:
+	}
+	return reportEnd(p.entry)
+}
