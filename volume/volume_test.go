@@ -39,7 +39,7 @@ func TestModel(t *testing.T) {
 			}
 			for range 1500 {
 				from, to := place(), place()
-				if random.IntN(10) > 0 { // mostly small ones
+				if random.IntN(40) > 0 { // mostly small ones
 					to = min(size, from+random.Int64N(6000))
 				}
 				from, to = min(from, to), max(from, to)

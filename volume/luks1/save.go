@@ -18,7 +18,8 @@ type Store interface {
 const headerSpace = 1024
 
 // Save writes and syncs the header and reads it back. The first sector, which
-// makes the header one, comes last: a disk writes it whole or not at all.
+// makes the header one, comes last: a disk writes it whole or not at all, and
+// what was written before, key material above all, is synced by then.
 func (h *Header) Save(s Store) error {
 	var space [headerSpace]byte
 	copy(space[:], h.Marshal())
