@@ -25,7 +25,7 @@ func (x block) xor(y block) block { return block{x.lo ^ y.lo, x.hi ^ y.hi} }
 // GF(2), first bit lowest, modulo x^128 + x^7 + x^2 + x + 1 (IEEE 1619-2018,
 // 5.2).
 func (x block) double() block {
-	carry := -(x.hi >> 63)
+	carry := uint64(int64(x.hi) >> 63) // all ones or zero
 	return block{x.lo<<1 ^ carry&0x87, x.hi<<1 | x.lo>>63}
 }
 

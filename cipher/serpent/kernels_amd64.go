@@ -28,14 +28,14 @@ func encrypt8SSE2(dst *[128]byte, src *[128]byte, before *[128]byte, after *[128
 //go:noescape
 func decrypt8SSE2(dst *[128]byte, src *[128]byte, before *[128]byte, after *[128]byte, keys *[33][4][4]uint32)
 
-// encrypt12SSE2 encrypts 12 blocks of src, XORed with those of before, and
+// encrypt16SSE2 encrypts 16 blocks of src, XORed with those of before, and
 // XORs the outcome with those of after. dst may be any of the others.
 //
 //go:noescape
-func encrypt12SSE2(dst *[192]byte, src *[192]byte, before *[192]byte, after *[192]byte, keys *[33][4][4]uint32)
+func encrypt16SSE2(dst *[256]byte, src *[256]byte, before *[256]byte, after *[256]byte, keys *[33][4][4]uint32)
 
-// decrypt12SSE2 decrypts 12 blocks of src, XORed with those of before, and
+// decrypt16SSE2 decrypts 16 blocks of src, XORed with those of before, and
 // XORs the outcome with those of after. dst may be any of the others.
 //
 //go:noescape
-func decrypt12SSE2(dst *[192]byte, src *[192]byte, before *[192]byte, after *[192]byte, keys *[33][4][4]uint32)
+func decrypt16SSE2(dst *[256]byte, src *[256]byte, before *[256]byte, after *[256]byte, keys *[33][4][4]uint32)

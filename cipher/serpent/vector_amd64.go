@@ -50,18 +50,15 @@ func usable(cpu *cpuid.CPUInfo) (kernels []Kernel) {
 type (
 	blocks4  = [4 * BlockSize]byte
 	blocks8  = [8 * BlockSize]byte
-	blocks12 = [12 * BlockSize]byte
+	blocks16 = [16 * BlockSize]byte
 )
 
-// maxCall is the most bytes that one call takes.
-const maxCall = len(blocks12{})
-
-// callLen returns how many of n bytes the next call should take: none of fewer
-// than four blocks. 16 blocks are faster as 8 and 8 than as 12 and 4.
+// callLen returns how many of n bytes the next call takes: none of fewer than
+// four blocks.
 func callLen(n int) int {
 	switch {
-	case n >= 20*BlockSize, n >= len(blocks12{}) && n < 16*BlockSize:
-		return len(blocks12{})
+	case n >= len(blocks16{}):
+		return len(blocks16{})
 	case n >= len(blocks8{}):
 		return len(blocks8{})
 	case n >= len(blocks4{}):
@@ -70,7 +67,7 @@ func callLen(n int) int {
 	return 0
 }
 
-var zeros blocks12
+var zeros blocks16
 
 // crypt encrypts or decrypts n bytes of src, XORed with those of before, and
 // XORs the outcome with those of after, where n is of callLen. dst may be any
@@ -78,10 +75,10 @@ var zeros blocks12
 func (c *Cipher) crypt(n int, dst, src, before, after []byte, d direction) {
 	encrypt, decrypt := &c.vector.encrypt, &c.vector.decrypt
 	switch {
-	case n == len(blocks12{}) && d == encrypting:
-		encrypt12SSE2((*blocks12)(dst), (*blocks12)(src), (*blocks12)(before), (*blocks12)(after), encrypt)
-	case n == len(blocks12{}):
-		decrypt12SSE2((*blocks12)(dst), (*blocks12)(src), (*blocks12)(before), (*blocks12)(after), decrypt)
+	case n == len(blocks16{}) && d == encrypting:
+		encrypt16SSE2((*blocks16)(dst), (*blocks16)(src), (*blocks16)(before), (*blocks16)(after), encrypt)
+	case n == len(blocks16{}):
+		decrypt16SSE2((*blocks16)(dst), (*blocks16)(src), (*blocks16)(before), (*blocks16)(after), decrypt)
 	case n == len(blocks8{}) && d == encrypting:
 		encrypt8SSE2((*blocks8)(dst), (*blocks8)(src), (*blocks8)(before), (*blocks8)(after), encrypt)
 	case n == len(blocks8{}):
@@ -114,12 +111,13 @@ func (c *Cipher) xexVector(dst, src, tweaks []byte, d direction) (done int) {
 
 // xtsVector leaves in tweak that of the next block.
 func (c *Cipher) xtsVector(dst, src []byte, tweak *block, d direction) (done int) {
-	var tweaks [maxCall]byte
-	for n := callLen(len(src)); n > 0; n = callLen(len(src) - done) {
-		for i := 0; i < n; i += BlockSize {
-			tweak.store(tweaks[i:])
-			*tweak = tweak.double()
-		}
+	n := callLen(len(src))
+	if n == 0 {
+		return 0
+	}
+	var tweaks blocks16
+	for ; n > 0; n = callLen(len(src) - done) {
+		*tweak = fillTweaks(tweaks[:n], *tweak)
 		c.crypt(n, dst[done:], src[done:], tweaks[:], tweaks[:], d)
 		done += n
 	}
@@ -127,24 +125,55 @@ func (c *Cipher) xtsVector(dst, src []byte, tweak *block, d direction) (done int
 	return done
 }
 
+// fillTweaks fills dst, a multiple of four blocks, with t and those after it,
+// and returns the next. In a function of its own the loop needs no memory.
+//
+//go:noinline
+func fillTweaks(dst []byte, t block) block {
+	for ; len(dst) > 0; dst = dst[len(blocks4{}):] {
+		four := (*blocks4)(dst)
+		for i := 0; i < len(four); i += BlockSize {
+			t.store(four[i:])
+			t = t.double()
+		}
+	}
+	return t
+}
+
 // ctrVector leaves in next the counter of the next block.
 func (c *Cipher) ctrVector(dst, src []byte, next *counter) (done int) {
-	var counters [maxCall]byte
-	for n := callLen(len(src)); n > 0; n = callLen(len(src) - done) {
-		for i := 0; i < n; i += BlockSize {
-			next.block().store(counters[i:])
-			*next = next.next()
-		}
+	n := callLen(len(src))
+	if n == 0 {
+		return 0
+	}
+	var counters blocks16
+	for ; n > 0; n = callLen(len(src) - done) {
+		*next = fillCounters(counters[:n], *next)
 		c.crypt(n, dst[done:], counters[:], zeros[:], src[done:], encrypting)
 		done += n
 	}
 	return done
 }
 
+// fillCounters fills dst, a multiple of four blocks, with n and those after it,
+// and returns the next.
+//
+//go:noinline
+func fillCounters(dst []byte, n counter) counter {
+	for ; len(dst) > 0; dst = dst[len(blocks4{}):] {
+		four := (*blocks4)(dst)
+		for i := 0; i < len(four); i += BlockSize {
+			n.block().store(four[i:])
+			n = n.next()
+		}
+	}
+	return n
+}
+
 // decryptCBCVector leaves in iv the last ciphertext.
 func (c *Cipher) decryptCBCVector(dst, src []byte, iv *block) (done int) {
 	// dst may be src: keep the ciphertext.
-	var previous [BlockSize + maxCall]byte
+	var previous [BlockSize + len(blocks16{})]byte
 	for n := callLen(len(src)); n > 0; n = callLen(len(src) - done) {
 		iv.store(previous[:])
 		copy(previous[BlockSize:], src[done:done+n])
@@ -157,7 +186,7 @@ func (c *Cipher) decryptCBCVector(dst, src []byte, iv *block) (done int) {
 
 // encryptCBCVector works on whole sectors, one per lane, and returns how many.
 func (c *Cipher) encryptCBCVector(dst, src, ivs []byte, sectorSize int) (sectors int) {
-	var chain, plain [maxCall]byte
+	var chain, plain [len(blocks16{})]byte
 	for n := callLen(len(ivs)); n > 0; n = callLen(len(ivs)) {
 		copy(chain[:n], ivs)
 		for i := 0; i < sectorSize; i += BlockSize {

@@ -33,8 +33,8 @@ func TestVectorKernelsOfCPU(t *testing.T) {
 // TestCallLen looks at how runs of blocks are divided into calls.
 func TestCallLen(t *testing.T) {
 	for n, want := range map[int][]int{
-		0: nil, 3: nil, 4: {4}, 7: {4}, 8: {8}, 11: {8}, 12: {12}, 15: {12}, 16: {8, 8}, 19: {8, 8},
-		20: {12, 8}, 24: {12, 12}, 32: {12, 12, 8}, 64: {12, 12, 12, 12, 8, 8},
+		0: nil, 3: nil, 4: {4}, 7: {4}, 8: {8}, 11: {8}, 12: {8, 4}, 15: {8, 4}, 16: {16}, 19: {16},
+		20: {16, 4}, 28: {16, 8, 4}, 32: {16, 16}, 62: {16, 16, 16, 8, 4},
 	} {
 		var got []int
 		for left := n * BlockSize; callLen(left) > 0; {

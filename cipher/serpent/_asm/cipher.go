@@ -88,53 +88,65 @@ func DecryptHalf(s *Sboxes) Half {
 // group is its lead ahead of that, so that the S-boxes of one group, which
 // are chains of dependent steps, fall together with the linear transformation
 // of another. No group does a half round before 0 or after last.
-func Rounds(half Half, leads []int, from, to, last int) *Program {
-	p, x := newGroups(len(leads))
+func Rounds(half Half, leads []int, resident, from, to, last int) *Program {
+	s := newState(len(leads), resident)
 	for t := from; t <= to; t++ {
 		for g, lead := range leads {
 			if h := t + lead; 0 <= h && h <= last {
-				x[g] = half(p, h, x[g])
+				s.update(g, func(x Group) Group { return half(s.Program, h, x) })
 			}
 		}
 	}
-	return p.out(x)
+	return s.end()
 }
 
 // MixKey is the program that XORs a round key into all groups.
-func MixKey(groups, round int) *Program {
-	p, x := newGroups(groups)
-	for g := range x {
-		x[g] = p.mixKey(x[g], round)
+func MixKey(groups, resident, round int) *Program {
+	s := newState(groups, resident)
+	for g := range groups {
+		s.update(g, func(x Group) Group { return s.mixKey(x, round) })
 	}
-	return p.out(x)
+	return s.end()
 }
 
 // Input is the program that loads all blocks, XORs them with those of Before,
 // and makes words of them.
-func Input(groups int) *Program {
-	p := NewProgram(0)
-	x := make([]Group, groups)
-	for g := range x {
-		for i := range x[g] {
-			x[g][i] = p.xor(p.load(Before, 4*g+i), p.load(Source, 4*g+i))
+func Input(groups, resident int) *Program {
+	s := newState(0, resident)
+	s.groups = make([]Group, groups)
+	for g := groups - 1; g >= 0; g-- {
+		x := &s.groups[g]
+		for i := range x {
+			x[i] = s.xor(s.load(Before, 4*g+i), s.load(Source, 4*g+i))
 		}
-		x[g] = p.transpose(x[g])
+		if *x = s.transpose(*x); g == resident {
+			s.park(g)
+		}
 	}
-	return p.out(x)
+	return s.end()
 }
 
 // Output is the program that makes blocks of words, XORs them with those of
 // After, and stores them, each as soon as that of After is read: so
-// Destination may be After.
-func Output(groups int) *Program {
-	p, x := newGroups(groups)
-	for g := range x {
-		x[g] = p.transpose(x[g])
-		for i := range x[g] {
-			p.store(Destination, 4*g+i, p.xor(p.load(After, 4*g+i), x[g][i]))
+// Destination may be After. It overwrites the stack frame.
+func Output(groups, resident int) *Program {
+	s := newState(groups, resident)
+	for g := range groups {
+		if g == s.parked {
+			s.groups[g] = s.unpark()
+		}
+		x := s.transpose(s.groups[g])
+		for i := range x {
+			s.store(Destination, 4*g+i, s.xor(s.load(After, 4*g+i), x[i]))
 		}
 	}
-	return p
+	if groups > resident {
+		zero := s.zero()
+		for i := range 4 {
+			s.store(Stack, i, zero)
+		}
+	}
+	return s.Program
 }
 
 // transpose exchanges word i of block j with word j of block i, in each four
@@ -146,20 +158,4 @@ func (p *Program) transpose(x Group) Group {
 		p.op(UnpackLow64, a, b), p.op(UnpackHigh64, a, b),
 		p.op(UnpackLow64, c, d), p.op(UnpackHigh64, c, d),
 	}
-}
-
-func newGroups(groups int) (*Program, []Group) {
-	p := NewProgram(4 * groups)
-	x := make([]Group, groups)
-	for g := range x {
-		x[g] = Group(p.In[4*g:])
-	}
-	return p, x
-}
-
-func (p *Program) out(groups []Group) *Program {
-	for _, x := range groups {
-		p.Out = append(p.Out, x[:]...)
-	}
-	return p
 }

@@ -13,7 +13,7 @@ type Kernel struct {
 	Machine
 	Decrypt bool
 	Half    Half
-	Leads   []int // of each group, see Rounds
+	Leads   []int // of each group, ascending; see Rounds
 	InOrder bool  // the registers do not suffice to reorder the steps
 }
 
@@ -21,6 +21,7 @@ type Kernel struct {
 type Machine struct {
 	Name      string
 	Registers int
+	Resident  int // how many groups they can hold while one is worked on
 	PerCycle  int // how many steps a CPU starts per cycle
 	Lanes     int // how many blocks are in a group
 	WordBytes int // what a word of a round key takes in memory
@@ -52,7 +53,8 @@ type writer struct {
 	*Kernel
 	c      *build.Context
 	arrays [4]reg.Register // the first parameters, in the order of Array
-	keys   reg.Register    // the round keys of the current eight rounds
+	stack  operand.Mem
+	keys   reg.Register // the round keys of the current eight rounds
 	err    error
 }
 
@@ -60,7 +62,7 @@ type writer struct {
 func (k *Kernel) Write(c *build.Context) error {
 	w := &writer{Kernel: k, c: c}
 	w.declare()
-	regs := w.program(Input(k.groups()), nil)
+	regs := w.program(Input(w.groups(), w.Resident), nil)
 	w.rounds(regs)
 	return w.err
 }
@@ -85,6 +87,9 @@ func (w *writer) declare() {
 	for array := range w.arrays {
 		w.arrays[array] = w.c.Load(w.c.ParamIndex(array), w.c.GP64())
 	}
+	if w.groups() > w.Resident {
+		w.stack = w.c.AllocLocal(4 * w.WordBytes)
+	}
 	w.keys = w.c.Load(w.c.Param("keys"), w.c.GP64())
 }
 
@@ -93,33 +98,39 @@ func (w *writer) rounds(regs []int) {
 	c := w.c
 	eightKeys := 8 * 4 * w.WordBytes
 	if w.Decrypt {
-		regs = w.program(MixKey(w.groups(), 32), regs)
+		regs = w.program(MixKey(w.groups(), w.Resident, 32), regs)
 		c.ADDQ(operand.I32(3*eightKeys), w.keys)
 		eightKeys = -eightKeys
 	}
-	const noLast = lastHalf + 2 // the next eight rounds follow
-	regs = w.program(Rounds(w.Half, w.Leads, -1, -1, noLast), regs)
+	run := func(from, to, last int, in []int) []int {
+		return w.program(Rounds(w.Half, w.Leads, w.Resident, from, to, last), in)
+	}
+	maxLead := w.Leads[w.groups()-1]
+	unlimited := lastHalf + 1 + maxLead // the next eight rounds follow
+	exit := lastHalf - maxLead          // the last half round of all before the end is near
+
+	regs = run(-maxLead, -1, unlimited, regs)
 	count := c.GP64()
 	c.MOVQ(operand.U32(4), count)
 
 	c.Label("eightRounds")
 	start := regs
-	regs = w.program(Rounds(w.Half, w.Leads, 0, lastHalf-1, noLast), regs)
+	regs = run(0, exit, unlimited, regs)
 	c.DECQ(count)
-	c.JZ(operand.LabelRef("lastRound"))
-	end := w.program(Rounds(w.Half, w.Leads, lastHalf, lastHalf+1, noLast), regs)
+	c.JZ(operand.LabelRef("lastRounds"))
+	end := run(exit+1, lastHalf+1, unlimited, regs)
 	c.ADDQ(operand.I32(eightKeys), w.keys)
 	for _, m := range Moves(end, start, w.Registers) {
 		w.Copy(c, m)
 	}
 	c.JMP(operand.LabelRef("eightRounds"))
 
-	c.Label("lastRound")
-	regs = w.program(Rounds(w.Half, w.Leads, lastHalf, lastHalf, lastHalf), regs)
+	c.Label("lastRounds")
+	regs = run(exit+1, lastHalf, lastHalf, regs)
 	if !w.Decrypt {
-		regs = w.program(MixKey(w.groups(), 8), regs)
+		regs = w.program(MixKey(w.groups(), w.Resident, 8), regs)
 	}
-	w.program(Output(w.groups()), regs)
+	w.program(Output(w.groups(), w.Resident), regs)
 	c.RET()
 }
 
@@ -141,11 +152,20 @@ func (w *writer) program(p *Program, in []int) (out []int) {
 		return nil
 	}
 	for _, i := range code {
-		m := operand.Mem{Base: w.arrays[i.Array], Disp: blockBytes * i.N}
-		if i.Op == Key {
-			m = operand.Mem{Base: w.keys, Disp: w.WordBytes * i.N}
-		}
-		w.Machine.Write(w.c, i, m)
+		w.Machine.Write(w.c, i, w.memory(&i.Step))
 	}
 	return out
+}
+
+// memory returns what the step loads or stores, if it does.
+func (w *writer) memory(s *Step) operand.Mem {
+	switch {
+	case s.Op == Key:
+		return operand.Mem{Base: w.keys, Disp: w.WordBytes * s.N}
+	case s.Op != Load && s.Op != Store:
+		return operand.Mem{}
+	case s.Array == Stack:
+		return w.stack.Offset(w.WordBytes * s.N)
+	}
+	return operand.Mem{Base: w.arrays[s.Array], Disp: blockBytes * s.N}
 }

@@ -56,7 +56,7 @@ func lookup(c *Circuit, in int) (out int) {
 	for i := range 4 {
 		words = append(words, uint32(in>>i&1))
 	}
-	for i, w := range p.run(words, nil) {
+	for i, w := range p.run(words, new(memory)) {
 		if c.Invert[i] {
 			w = ^w
 		}
@@ -65,14 +65,20 @@ func lookup(c *Circuit, in int) (out int) {
 	return out
 }
 
-// run computes the outputs of p, for words of one lane.
-func (p *Program) run(in, keys []uint32) (out []uint32) {
+// memory is what programs read and write, for words of one lane.
+type memory struct {
+	keys  []uint32
+	stack [4]uint32
+}
+
+// run computes the outputs of p.
+func (p *Program) run(in []uint32, m *memory) (out []uint32) {
 	words := make(map[Word]uint32)
 	for i, w := range p.In {
 		words[w] = in[i]
 	}
 	for _, s := range p.Steps {
-		words[s.Dst] = s.value(words[s.X], words[s.Y], keys)
+		words[s.Dst] = m.step(&s, words[s.X], words[s.Y])
 	}
 	for _, w := range p.Out {
 		out = append(out, words[w])
@@ -80,7 +86,7 @@ func (p *Program) run(in, keys []uint32) (out []uint32) {
 	return out
 }
 
-func (s *Step) value(x, y uint32, keys []uint32) uint32 {
+func (m *memory) step(s *Step, x, y uint32) uint32 {
 	switch s.Op {
 	case And:
 		return x & y
@@ -97,28 +103,34 @@ func (s *Step) value(x, y uint32, keys []uint32) uint32 {
 	case ShiftRight:
 		return x >> s.N
 	case Key:
-		return keys[s.N]
+		return m.keys[s.N]
+	case Load, Store:
+		if s.Array != Stack {
+			break
+		}
+		if s.Op == Store {
+			m.stack[s.N] = x
+		}
+		return m.stack[s.N]
 	}
-	panic("operation on more than one lane")
+	panic("not an operation on words")
 }
 
 // execute runs code on registers that are overwritten as a CPU does it.
-func execute(code []Instruction, registers, keys []uint32) {
+func execute(code []Instruction, registers []uint32, m *memory) {
 	for _, i := range code {
-		at := func(r int) uint32 {
-			if r < 0 {
-				return 0
-			}
-			return registers[r]
+		if i.Op == Store {
+			m.step(&i.Step, registers[i.X], 0)
+			continue
 		}
-		if i.X >= 0 && i.X != i.Dst {
+		if i.X >= 0 {
 			registers[i.Dst] = registers[i.X]
 		}
-		x := uint32(0)
-		if i.X >= 0 {
-			x = registers[i.Dst]
+		y := uint32(0)
+		if i.Y >= 0 {
+			y = registers[i.Y]
 		}
-		registers[i.Dst] = i.Step.value(x, at(i.Y), keys)
+		registers[i.Dst] = m.step(&i.Step, registers[i.Dst], y)
 	}
 }
 
@@ -133,9 +145,10 @@ func TestReordered(t *testing.T) {
 		return w
 	}
 	for _, k := range sse2Kernels(sboxes(t)) {
-		p := Rounds(k.Half, k.Leads, 0, lastHalf, lastHalf)
-		in, keys := words(len(p.In)), words(4*8)
-		want := p.run(in, keys)
+		p := Rounds(k.Half, k.Leads, k.Resident, 0, lastHalf, lastHalf)
+		in, keys := words(len(p.In)), words(4*9)
+		wantMemory := memory{keys: keys}
+		want := p.run(in, &wantMemory)
 		q := p.SplitRotates()
 		if !k.InOrder {
 			var err error
@@ -152,7 +165,11 @@ func TestReordered(t *testing.T) {
 		for i, r := range inRegisters {
 			registers[r] = in[i]
 		}
-		execute(code, registers, keys)
+		gotMemory := memory{keys: keys}
+		execute(code, registers, &gotMemory)
+		if gotMemory.stack != wantMemory.stack {
+			t.Errorf("%s of %d blocks: the parked group differs", k.verb(), k.blocks())
+		}
 		for i, r := range outRegisters {
 			if registers[r] != want[i] {
 				t.Errorf("%s of %d blocks: output %d is %#x, want %#x", k.verb(), k.blocks(), i, registers[r], want[i])
@@ -162,7 +179,7 @@ func TestReordered(t *testing.T) {
 }
 
 func TestAllocateNeedsRegisters(t *testing.T) {
-	p := Rounds(EncryptHalf(sboxes(t)), []int{0}, 0, 2, lastHalf)
+	p := Rounds(EncryptHalf(sboxes(t)), []int{0}, 3, 0, 2, lastHalf)
 	if _, _, err := p.Allocate(5, []int{0, 1, 2, 3}); err == nil {
 		t.Error("a round fits five registers")
 	}

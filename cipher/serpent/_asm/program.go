@@ -14,6 +14,7 @@ const (
 
 	ShiftRight // each lane of x to the right by n bits
 	Key        // word n of the round keys in all lanes
+	Zero
 
 	Load  // item n of an array
 	Store // x to item n of an array
@@ -32,6 +33,7 @@ const (
 	Source
 	Before // XORed into the blocks before encryption or decryption
 	After  // and after it
+	Stack  // of the kernel itself
 )
 
 // Word names a value of a program, which is written once.
@@ -90,6 +92,8 @@ func (p *Program) shift(x Word, n int) Word {
 }
 
 func (p *Program) key(n int) Word { return p.add(Step{Op: Key, X: None, Y: None, N: n}) }
+
+func (p *Program) zero() Word { return p.add(Step{Op: Zero, X: None, Y: None}) }
 
 func (p *Program) load(a Array, n int) Word {
 	return p.add(Step{Op: Load, X: None, Y: None, N: n, Array: a})

@@ -11,6 +11,7 @@ import (
 var sse2 = Machine{
 	Name:      "SSE2",
 	Registers: len(xmm),
+	Resident:  3,
 	PerCycle:  3,
 	Lanes:     4,
 	WordBytes: 16,
@@ -20,7 +21,7 @@ var sse2 = Machine{
 
 // sse2Kernels are the sizes for long runs, for their ends and for short ones.
 func sse2Kernels(s *Sboxes) (kernels []Kernel) {
-	for _, leads := range [][]int{{0}, {0, 1}, {0, 1, 0}} {
+	for _, leads := range [][]int{{0}, {0, 1}, {0, 1, 2, 3}} {
 		inOrder := len(leads) > 2
 		kernels = append(kernels,
 			Kernel{Machine: sse2, Half: EncryptHalf(s), Leads: leads, InOrder: inOrder},
@@ -67,6 +68,8 @@ func writeSSE2(c *build.Context, i Instruction, m operand.Mem) {
 	case Key, Load:
 		// Not an operand of the PXOR that follows: the address is not aligned.
 		c.MOVOU(m, dst)
+	case Zero:
+		c.PXOR(dst, dst)
 	case UnpackLow32:
 		c.PUNPCKLLQ(y, dst)
 	case UnpackHigh32:
