@@ -72,6 +72,10 @@ need_fuse() {
 		die "/dev/fuse is there but $(id -un) may not use it" \
 			"as root: chmod 666 /dev/fuse (the usual mode), or run this as root" \
 			"create, import, export, verify, dump and bench work without FUSE"
+	# fusermount3 finds what it may unmount there; minimal systems lack it.
+	[ -e /etc/mtab ] || [ "$(id -u)" != 0 ] || ln -s ../proc/self/mounts /etc/mtab
+	[ -e /etc/mtab ] ||
+		die "there is no /etc/mtab, which fusermount3 reads" "as root: ln -s ../proc/self/mounts /etc/mtab"
 }
 
 # build makes bin/serpcrypt, one static file.

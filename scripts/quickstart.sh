@@ -41,7 +41,7 @@ step() { printf '\n== %s\n' "$*"; }
 # run shows a command line and what it says; stdin is the passphrase.
 run() {
 	printf '$ %s\n' "$*"
-	printf '%s\n' "$passphrase" | bash -o pipefail -c "$*" 2>&1 | sed 's/^/  /'
+	bash -c "$*" 2>&1 <<<"$passphrase" | sed 's/^/  /'
 }
 
 if [ "$(id -u)" = 0 ] || command -v fuse2fs >/dev/null; then
@@ -54,7 +54,7 @@ else
 	get="cmp -n \$(stat -c %s letter.txt) letter.txt $file && head -n 1 $file"
 fi
 mkdir mnt
-say "Dear diary, this is the $(date '+%A %e %B %Y')." >letter.txt
+say "Dear diary, today is $(date '+%A, %-d %B %Y')." >letter.txt
 say "(In $folder; each command reads the passphrase '$passphrase' from its standard input.)"
 
 step 'Make a container of 32 MiB'

@@ -14,6 +14,9 @@ need_packages gcc=gcc /usr/include/stdlib.h=libc6-dev diff=diffutils \
 	fusermount3=fuse3 fuse2fs=fuse2fs mkfs.ext4=e2fsprogs losetup=mount setpriv=util-linux \
 	qemu-img=qemu-utils cryptsetup=cryptsetup-bin xz=xz-utils setfattr=attr
 
+# Without FUSE the tests that need it say so; with it they need this.
+[ ! -w /dev/fuse ] || need_fuse
+
 # The packages that work with several goroutines.
 concurrent='./cipher/modes/... ./volume/... ./internal/...'
 # Everything that is not about this machine: runs without assembly and as 386 too.

@@ -33,7 +33,7 @@ check() {
 	shift
 	if said=$("$@" 2>&1); then echo "ok   $what"; else printf 'FAIL %s\n%s\n' "$what" "$said"; fi | tee -a log
 }
-serp() { printf '%s\n' "$passphrase" | serpcrypt "$@"; }
+serp() { serpcrypt "$@" <<<"$passphrase"; }
 create() { serp create -q --pbkdf-force-iterations 1000 "$@"; }
 exports_to() { rm -f raw && serp export "$1" raw && cmp -n "$(stat -c %s "$2")" raw "$2"; }
 clean_ext4() { rm -f raw && serp export "$1" raw && e2fsck -fn raw; }
