@@ -143,9 +143,10 @@ type sealedKey struct {
 
 func sealKey(ctx context.Context, h luks1.Header, passphrase []byte, p Params) (*sealedKey, error) {
 	ownPassphrase := secretCopy(passphrase)
-	key := secretCopy(p.VolumeKey)
-	if p.VolumeKey == nil {
-		key = secret.New(p.KeyBits / 8)
+	key := secret.New(p.KeyBits / 8)
+	if p.VolumeKey != nil {
+		copy(key.Bytes(), p.VolumeKey)
+	} else {
 		rand.Read(key.Bytes())
 	}
 	return beside(ctx, func() (*sealedKey, error) {

@@ -286,7 +286,7 @@ func testPowerCuts(t *testing.T, fill bool) {
 			return nil
 		}
 		err := makeContainer(s, fill)
-		for i := range 12 {
+		for i := range 8 {
 			choose := random.IntN
 			switch i {
 			case 0:
