@@ -79,7 +79,10 @@ func TestErrorText(t *testing.T) {
 	}{
 		{fmt.Errorf("volume: luks1: %w", io.EOF), "EOF"},
 		{errors.New("leaf: modes: x"), "leaf: x"},
-		{errors.Join(errors.New("volume: one"), errors.New("two")), "one; two"},
+		{errors.Join(errors.New("volume: one"), errors.New("volume: two")), "one; two"},
+		{errors.New("mkfs failed (fusefs: x)"), "mkfs failed (x)"},
+		{errors.New("volume: write at byte 5 of the volume: write box: x"), "write at byte 5 of the volume: write box: x"},
+		{errors.New("stat mnt/volume: x"), "stat mnt/volume: x"},
 		{fmt.Errorf("fill: %w", &signalError{syscall.SIGINT}), "interrupted by interrupt"},
 	} {
 		if got := errorText(test.err); got != test.want {

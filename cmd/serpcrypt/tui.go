@@ -79,10 +79,12 @@ func errorText(err error) string {
 		return interrupted.Error()
 	}
 	text := strings.ReplaceAll(err.Error(), "\n", "; ")
-	return packagePrefix.ReplaceAllString(text, "")
+	return packagePrefix.ReplaceAllString(text, "$1")
 }
 
-var packagePrefix = regexp.MustCompile(`\b(volume|luks1|modes|serpent|kdf|hashes|af|secret|bench|fusefs|loopdev|fsprobe): `)
+// packagePrefix stands where an error's text may begin: "at byte 0 of the
+// volume: ..." and a file called volume keep the word.
+var packagePrefix = regexp.MustCompile(`(^|[:;] |\()(?:(?:volume|luks1|modes|serpent|kdf|hashes|af|secret|bench|fusefs|loopdev|fsprobe): )+`)
 
 // warnOfSwap says so if keys are in memory that may be swapped out.
 func warnOfSwap() {
