@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -17,8 +18,9 @@ import (
 )
 
 const (
-	defaultIterTime = 1000   // milliseconds
-	fewIterations   = 100000 // what a graphics card tries thousands of times a second
+	defaultIterTime = 1000          // milliseconds
+	maxIterTime     = math.MaxInt32 // milliseconds, nearly 25 days
+	fewIterations   = 100000        // what a graphics card tries thousands of times a second
 )
 
 func createCommand() *cli.Command {
@@ -49,7 +51,7 @@ func createCommand() *cli.Command {
 // creation is what is to be made.
 type creation struct {
 	path   string
-	size   int64 // bytes, as wanted; 0 if not said
+	size   int64 // bytes, as wanted, or unsaid
 	params volume.Params
 	// iterTime is what Iterations shall take, if they are not given.
 	iterTime time.Duration
@@ -108,6 +110,7 @@ func runCreate(c *cli.Context) error {
 func parseCreation(c *cli.Context, path string) (*creation, error) {
 	want := &creation{
 		path:   path,
+		size:   unsaid,
 		sparse: c.Bool("sparse"),
 		force:  c.Bool("force"),
 		params: volume.Params{
@@ -130,7 +133,6 @@ func parseCreation(c *cli.Context, path string) (*creation, error) {
 		if want.size, err = parseSize(c.String("size")); err != nil {
 			return nil, usagef("--size: %w", err)
 		}
-		want.size = want.size / sizeUnit * sizeUnit
 	}
 	if c.IsSet("fs") {
 		want.fs = c.String("fs")
@@ -157,18 +159,29 @@ func parseCreation(c *cli.Context, path string) (*creation, error) {
 		}
 	case c.Int("iter-time") < 1:
 		return nil, usagef("--iter-time must be at least 1")
+	case c.Int("iter-time") > maxIterTime:
+		return nil, usagef("--iter-time must be at most %d", maxIterTime)
 	default:
 		want.iterTime = time.Duration(c.Int("iter-time")) * time.Millisecond
 	}
-	return want, want.checkSize(want.size)
+	if err := want.checkSize(want.size); err != nil {
+		return nil, err
+	}
+	if want.size != unsaid {
+		want.size = want.size / sizeUnit * sizeUnit
+	}
+	return want, nil
 }
 
 // sizeUnit is what sizes are rounded down to: a page, which is whole sectors
 // on every disk.
 const sizeUnit = 4096 // bytes
 
+// unsaid is the size that is not given.
+const unsaid = -1
+
 // checkSize reports parameters that make no sense, and a size in bytes, unless
-// it is 0, that is too small for them.
+// it is unsaid, that is too small for them.
 func (want *creation) checkSize(size int64) error {
 	p := want.params
 	p.Iterations = max(p.Iterations, kdf.MinIterations) // not known yet
@@ -176,7 +189,7 @@ func (want *creation) checkSize(size int64) error {
 	if err != nil {
 		return &failure{code: exitUsage, err: err}
 	}
-	if size > 0 && size < least {
+	if size != unsaid && size < least {
 		return usagef("%s are too few: a container with these options takes at least %d bytes", formatSize(size), (least+sizeUnit-1)/sizeUnit*sizeUnit)
 	}
 	return nil

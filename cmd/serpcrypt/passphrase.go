@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
@@ -15,8 +16,9 @@ import (
 )
 
 const (
-	maxPassphrase = 512     // bytes, as cryptsetup has it
-	maxKeyFile    = 8 << 20 // bytes, likewise
+	maxPassphrase = 512           // bytes, as cryptsetup has it
+	maxKeyFile    = 8 << 20       // bytes, likewise
+	maxTimeout    = math.MaxInt32 // seconds, 68 years
 )
 
 var (
@@ -66,6 +68,8 @@ func checkKeyFlags(c *cli.Context, r keyRequest) error {
 		return usagef("--tries must be at least 1")
 	case c.Int("timeout") < 0:
 		return usagef("--timeout must not be negative")
+	case c.Int("timeout") > maxTimeout:
+		return usagef("--timeout must be at most %d seconds", maxTimeout)
 	case file == "-" && r.stdinTaken:
 		return errStdinTaken
 	}

@@ -41,7 +41,7 @@ func findPlace(ctx context.Context, want *creation) (*place, error) {
 
 // newPlace makes the file.
 func newPlace(want *creation, path string, size int64) (*place, error) {
-	if size == 0 {
+	if size == unsaid {
 		return nil, usagef("--size is missing")
 	}
 	if err := want.checkSize(size); err != nil {
@@ -87,7 +87,7 @@ func placeOfFile(ctx context.Context, want *creation, info fs.FileInfo) (*place,
 		}
 	}
 	size := want.size
-	if size == 0 {
+	if size == unsaid && info.Size() > 0 {
 		size = info.Size() / sizeUnit * sizeUnit
 	}
 	p, err := newPlace(want, path, size)
@@ -108,7 +108,7 @@ func placeOnDevice(ctx context.Context, want *creation) (*place, error) {
 		return nil, err
 	}
 	err = func() error {
-		if want.size != 0 {
+		if want.size != unsaid {
 			return usagef("--size is for files: a container on a block device takes all of it")
 		}
 		size, err := device.Size()
