@@ -125,21 +125,34 @@ func TestSelfTest(t *testing.T) {
 
 // TestSelfTestFindsFaults lets the self test see spoilt round keys.
 func TestSelfTestFindsFaults(t *testing.T) {
+	single := func(c *Cipher) error { return c.testKnownAnswer(knownAnswers[2].ciphertext) }
+	sectors := func(c *Cipher) error { return c.testOperations(selfTestBlocks, 2) }
 	for _, k := range Kernels() {
-		c := newTestCipher(t, k)
-		if err := c.testOperations(selfTestBlocks, 2); err != nil {
-			t.Fatal(err)
-		}
-		if k == Generic {
-			spoil(&c.pairs.encrypt)
-			if err := c.testKnownAnswer(knownAnswers[2].ciphertext); err == nil {
-				t.Error("the known answer does not see spoilt round keys")
+		for _, fault := range []struct {
+			name  string
+			spoil func(c *Cipher)
+			test  func(c *Cipher) error
+			found string
+		}{
+			{"none", func(c *Cipher) {}, single, ""},
+			{"none", func(c *Cipher) {}, sectors, ""},
+			{"portable encryption", func(c *Cipher) { spoil(&c.pairs.encrypt) }, single, "Encrypt gives"},
+			{"portable decryption", func(c *Cipher) { spoil(&c.pairs.decrypt) }, single, "Decrypt gives"},
+			{"vector kernels", func(c *Cipher) { spoil(&c.vector) }, single, "EncryptBlocks gives"},
+			{"vector kernels", func(c *Cipher) { spoil(&c.vector) }, sectors, "EncryptXEX gives"},
+		} {
+			if fault.name == "vector kernels" && k == Generic {
+				continue
 			}
-			continue
-		}
-		spoil(&c.vector)
-		if err := c.testOperations(selfTestBlocks, 2); err == nil {
-			t.Errorf("%v: spoilt round keys are not seen", k)
+			var c Cipher
+			if err := c.Init(countUp(32, 1), k); err != nil {
+				t.Fatal(err)
+			}
+			fault.spoil(&c)
+			err := fault.test(&c)
+			if (err == nil) != (fault.found == "") || !strings.Contains(fmt.Sprint(err), fault.found) {
+				t.Errorf("%v, fault in %s: got %v, want %q", k, fault.name, err, fault.found)
+			}
 		}
 	}
 }
@@ -175,7 +188,10 @@ func TestPanics(t *testing.T) {
 		"tweaks or IVs not full blocks":      func() { c.EncryptXTS(b, b[:32], b[64:81]) },
 		"no tweaks or IVs":                   func() { c.CryptCTR(b, b[:32], nil) },
 		"sectors not of equal size in full ": func() { c.DecryptCBC(b, b[:48], b[64:96]) },
-		"cipher without a key":               func() { new(Cipher).Encrypt(b, b) },
+		"sectors not of equal size in": func() {
+			c.DecryptCBC(make([]byte, 18*BlockSize), make([]byte, 18*BlockSize), make([]byte, 17*BlockSize))
+		},
+		"cipher without a key": func() { new(Cipher).Encrypt(b, b) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

@@ -31,21 +31,21 @@ func ParseSboxes(text string) (*Sboxes, error) {
 		}
 		name, body, _ := strings.Cut(line, ": ")
 		if len(name) != 2 || name[1] < '0' || name[1] > '7' {
-			return nil, fmt.Errorf("S-box %q: no such name", name)
+			return nil, fmt.Errorf("sbox %q: no such name", name)
 		}
 		boxes := map[byte]*[8]*Circuit{'S': &s.Forward, 'I': &s.Inverse}[name[0]]
 		if boxes == nil || boxes[name[1]-'0'] != nil {
-			return nil, fmt.Errorf("S-box %q: unknown or there twice", name)
+			return nil, fmt.Errorf("sbox %q: unknown or there twice", name)
 		}
 		c, err := parseCircuit(body)
 		if err != nil {
-			return nil, fmt.Errorf("S-box %s: %w", name, err)
+			return nil, fmt.Errorf("sbox %s: %w", name, err)
 		}
 		boxes[name[1]-'0'] = c
 	}
 	for i := range 8 {
 		if s.Forward[i] == nil || s.Inverse[i] == nil {
-			return nil, fmt.Errorf("S-box %d is missing", i)
+			return nil, fmt.Errorf("sbox %d is missing", i)
 		}
 	}
 	return s, nil
