@@ -46,16 +46,10 @@ func (o *opening) mountFileSystem(ctx context.Context, e runEntry, server *serve
 	} else {
 		err = o.mountByFuse2fs(ctx, e)
 	}
-	if err == nil {
-		err = waitUsable(ctx, o.state.MountPoint)
-	}
 	if err != nil {
 		return err
 	}
-	if m, err := e.outerMount(o.state); err != nil || m == nil {
-		return errors.Join(failf(exitBad, "", "%s is not mounted at %s, though nothing failed", o.state.FileSystem, o.state.MountPoint), err)
-	}
-	return nil
+	return waitUsable(ctx, o.state.MountPoint)
 }
 
 func (o *opening) mountByKernel(ctx context.Context, e runEntry, server *serverProcess) error {
@@ -77,7 +71,7 @@ func (o *opening) mountByKernel(ctx context.Context, e runEntry, server *serverP
 	if options := o.innerOptions(); len(options) > 0 {
 		args = append(args, "-o", strings.Join(options, ","))
 	}
-	return o.runMounter(ctx, "mount", append(args, loop.Path, o.state.MountPoint)...)
+	return o.runMounter(ctx, e, "mount", append(args, loop.Path, o.state.MountPoint)...)
 }
 
 func allowDiscards(loop *loopdev.Device, server *serverProcess) error {
@@ -104,7 +98,7 @@ func (o *opening) mountByFuse2fs(ctx context.Context, e runEntry) error {
 	if !o.state.ReadOnly {
 		notef("%s keeps no journal: if it or the server is killed, the file system may need e2fsck", driverFuse2fs)
 	}
-	return o.runMounter(ctx, driverFuse2fs, e.rawFile(), o.state.MountPoint, "-o", strings.Join(options, ","))
+	return o.runMounter(ctx, e, driverFuse2fs, e.rawFile(), o.state.MountPoint, "-o", strings.Join(options, ","))
 }
 
 // waitUsable waits until the file system at dir answers: fuse2fs is in the
@@ -132,7 +126,7 @@ func (o *opening) innerOptions() []string {
 
 // runMounter runs a program that mounts the file system and then ends or goes
 // to the background.
-func (o *opening) runMounter(ctx context.Context, program string, args ...string) error {
+func (o *opening) runMounter(ctx context.Context, e runEntry, program string, args ...string) error {
 	path, err := findProgram(program)
 	if err != nil {
 		return failf(exitBad, "install it", "%s is not installed", program)
@@ -152,13 +146,20 @@ func (o *opening) runMounter(ctx context.Context, program string, args ...string
 		return context.Cause(ctx)
 	}
 	if err == nil {
-		return nil
+		// fuse2fs ends well also where it fails.
+		m, err := e.outerMount(o.state)
+		if err != nil || m != nil {
+			return err
+		}
 	}
 	if strings.Contains(text, "user_allow_other") {
 		return failf(exitPermission, hintAllowOther, "--allow-other is forbidden by /etc/fuse.conf")
 	}
+	if text == "" {
+		text = fmt.Sprint(err)
+	}
 	return failf(exitBad, "if it is damaged, "+hintRaw+" and repair it",
-		"%s in %s cannot be mounted (%w): %s", o.state.FileSystem, o.container, err, text)
+		"%s in %s cannot be mounted: %s", o.state.FileSystem, o.container, text)
 }
 
 // findProgram looks where system programs are too, which an ordinary user's

@@ -131,7 +131,7 @@ func startServing(files serverFiles) (*server, error) {
 	if s.store, err = volume.NewFile(os.NewFile(containerFd, s.state.Container)); err != nil {
 		return nil, err
 	}
-	s.volume, err = volume.Open(s.store, key.Bytes(), volume.Options{Kernel: kernel, ReadOnly: s.state.ReadOnly})
+	s.volume, err = volume.Open(s.store, key.Bytes(), volume.Options{Kernel: kernel, ReadOnly: s.state.ReadOnly, KeyChecked: true})
 	if err != nil {
 		return nil, err
 	}
