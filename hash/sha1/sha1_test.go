@@ -166,6 +166,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 		"other version":        change(3, 2),
 		"count of one more":    change(bytesOffset+7, 21),
 		"count of 2^61 and 20": change(bytesOffset, 0x20),
+		"count of 2^61":        change(bytesOffset, 0x20, 0, 0, 0, 0, 0, 0, 0)[:tailOffset],
 		"count of crypto/sha1": func() []byte {
 			std, _ := stdsha1.New().(encoding.BinaryMarshaler).MarshalBinary()
 			return std

@@ -114,6 +114,66 @@ func TestProbeOfImpossibleSizes(t *testing.T) {
 	}
 }
 
+func TestProbePartitions(t *testing.T) {
+	// The third entry, which has one of everything, is changed.
+	for _, test := range []struct {
+		name   string
+		offset int
+		bytes  string
+		want   int64 // size, or 0: no partition table
+	}{
+		{name: "good", want: 300 * 512},
+		{name: "bootable", offset: 0, bytes: "\x80", want: 300 * 512},
+		{name: "status", offset: 0, bytes: "\x01"},
+		{name: "not in use", offset: 4, bytes: "\x00", want: 30 * 512},
+		{name: "start 0", offset: 8, bytes: "\x00"},
+		{name: "no sectors", offset: 12, bytes: "\x00\x00"},
+		{name: "last sector there is", offset: 8, bytes: "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF", want: (1<<33 - 2) * 512},
+	} {
+		table := make([]byte, 512)
+		copy(table[446:], "\x00   \x83   \x0A\x00\x00\x00\x0A\x00\x00\x00")
+		copy(table[446+3*16:], "\x00   \x83   \x14\x00\x00\x00\x0A\x00\x00\x00")
+		third := table[446+2*16:]
+		copy(third, "\x00   \x83   \x2C\x00\x00\x00\x00\x01\x00\x00")
+		copy(third[test.offset:], test.bytes)
+		copy(table[510:], bootSignature)
+		got, err := Probe(bytes.NewReader(table))
+		var size int64
+		if got != nil {
+			size = got.Size
+		}
+		if err != nil || size != test.want || got != nil && got.Name != "MBR" {
+			t.Errorf("%s: got %v, %v; want %d bytes", test.name, got, err, test.want)
+		}
+	}
+}
+
+func TestProduct(t *testing.T) {
+	for _, test := range []struct {
+		a, b uint64
+		want int64
+	}{
+		{1 << 31, 1<<32 - 1, 1<<63 - 1<<31},
+		{1 << 31, 1 << 32, 0},
+		{3, 6148914691236517206, 0}, // 2^64 + 2
+	} {
+		if got := product(test.a, test.b); got != test.want {
+			t.Errorf("product(%d, %d) = %d, want %d", test.a, test.b, got, test.want)
+		}
+	}
+}
+
+// A block is at most 64 KiB; a size counted in larger ones is none.
+func TestProbeOfImpossibleBlocks(t *testing.T) {
+	for log, want := range map[byte]int64{6: 4096 << 16, 7: 0, 50: 0} {
+		disk := testDisk(t, "ext2") // 4 MiB in blocks of 1 KiB
+		disk[1024+0x18] = log
+		if got, err := Probe(bytes.NewReader(disk)); err != nil || got == nil || got.Size != want {
+			t.Errorf("blocks of 1 KiB << %d: got %v, %v; want %d bytes", log, got, err, want)
+		}
+	}
+}
+
 type brokenDisk struct{}
 
 var errBroken = errors.New("broken")

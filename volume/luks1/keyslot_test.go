@@ -119,6 +119,31 @@ func TestWriteSlotThenOpenSlot(t *testing.T) {
 	}
 }
 
+// HMAC fills up a short key with zeros, so the digest alone cannot tell.
+func TestCheckKeyCountsZeros(t *testing.T) {
+	key := bytes.Repeat([]byte{7}, 32)
+	key[31] = 0
+	h, err := New(Params{Spec: "serpent-ecb", KeyBytes: 32, Hash: "sha1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.SetDigest(key, 1000); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.CheckKey(key); err != nil {
+		t.Fatal(err)
+	}
+	salt := h.DigestSalt
+	if err := h.SetDigest(key, 1000); err != nil || h.DigestSalt == salt {
+		t.Errorf("the same salt again (%v)", err)
+	}
+	for _, other := range [][]byte{key[:31], append(bytes.Clone(key), 0)} {
+		if err := h.CheckKey(other); err != ErrMismatch {
+			t.Errorf("key of %d bytes: %v", len(other), err)
+		}
+	}
+}
+
 func TestSlotStaysInItsPlace(t *testing.T) {
 	for _, p := range specs {
 		h, err := New(p)
