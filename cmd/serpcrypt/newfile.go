@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,11 +36,21 @@ func createUnnamed(path string) (*newFile, error) {
 // createHidden is createUnnamed for file systems that know no unnamed files:
 // the file has a hidden name until it is published.
 func createHidden(path string) (*newFile, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.unfinished")
+	f, err := os.CreateTemp(filepath.Dir(path), hiddenName(path, "*"))
 	if err != nil {
 		return nil, err
 	}
 	return &newFile{File: f, path: path, temporary: f.Name()}, nil
+}
+
+// hiddenName is what a file that will be called path is called before, with
+// distinct to tell it from others. It begins as the name does, but is not too
+// long where that is as long as can be.
+func hiddenName(path, distinct string) string {
+	const most = 200 // of 255 bytes (NAME_MAX)
+	base := filepath.Base(path)
+	begin := strings.ToValidUTF8(base[:min(len(base), most)], "") // no half letter
+	return "." + begin + "." + distinct + ".unfinished"
 }
 
 // reserve makes sure that size bytes fit on the disk and gives the file that
@@ -49,6 +60,9 @@ func (f *newFile) reserve(size int64) error {
 		return f.noSpace(size, free) // without filling the disk to find out
 	}
 	err := unix.Fallocate(int(f.Fd()), 0, 0, size)
+	for errors.Is(err, unix.EINTR) { // by any signal, on tmpfs
+		err = unix.Fallocate(int(f.Fd()), 0, 0, size)
+	}
 	switch {
 	case errors.Is(err, unix.ENOSPC):
 		free, _ := f.freeSpace()
@@ -88,7 +102,7 @@ func (f *newFile) freeSpace() (int64, error) {
 	if s.Blocks == 0 {
 		return 0, fmt.Errorf("the file system at %s does not tell its free space", f.path)
 	}
-	return int64(s.Bavail) * int64(s.Bsize), nil
+	return int64(s.Bavail) * int64(s.Frsize), nil
 }
 
 // publish brings the file to the disk and then gives it its name. If replace
@@ -101,7 +115,7 @@ func (f *newFile) publish(replace bool) error {
 	if err := f.giveName(replace); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(f.path))
+	return f.syncFolder()
 }
 
 func (f *newFile) giveName(replace bool) error {
@@ -145,7 +159,7 @@ func (f *newFile) link(path string) error {
 // linkHidden links the file to a hidden name that nobody has yet.
 func (f *newFile) linkHidden() (string, error) {
 	for i := 0; ; i++ {
-		name := filepath.Join(filepath.Dir(f.path), fmt.Sprintf(".%s.%d.%d.unfinished", filepath.Base(f.path), os.Getpid(), i))
+		name := filepath.Join(filepath.Dir(f.path), hiddenName(f.path, fmt.Sprintf("%d.%d", os.Getpid(), i)))
 		err := f.link(name)
 		if !errors.Is(err, fs.ErrExist) {
 			return name, err
@@ -159,11 +173,18 @@ func (f *newFile) discard() {
 	f.dropName()
 }
 
-// syncFolder brings a new name in a folder to the disk.
-func syncFolder(dir string) error {
+// syncFolder brings the new name in the folder to the disk.
+func (f *newFile) syncFolder() error {
+	dir := filepath.Dir(f.path)
 	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrPermission) { // one may create in it and not read it
+		err = unix.Syncfs(int(f.Fd()))
+		if err == nil {
+			return nil
+		}
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("write folder %s to the disk: %w", dir, err)
 	}
 	defer d.Close()
 	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {

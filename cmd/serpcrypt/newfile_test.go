@@ -5,8 +5,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 )
 
 func names(t *testing.T, dir string) string {
@@ -109,5 +113,68 @@ func TestReserve(t *testing.T) {
 	}
 	if _, err := createUnnamed(filepath.Join(t.TempDir(), "none", "box")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("in a folder that is not there: error %v", err)
+	}
+}
+
+func TestNewFileWithLongName(t *testing.T) {
+	name := strings.Repeat("é", 127) // 254 bytes of the 255 that there may be
+	for kind, create := range map[string]func(string) (*newFile, error){"unnamed": createUnnamed, "hidden": createHidden} {
+		t.Run(kind, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, name)
+			for _, replace := range []bool{false, true} {
+				f, err := create(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if hidden := names(t, dir); !utf8.ValidString(hidden) {
+					t.Errorf("the hidden name %q is no text", hidden)
+				}
+				if err := f.publish(replace); err != nil {
+					t.Errorf("replace %v: %v", replace, err)
+				}
+				f.discard()
+				if got := names(t, dir); got != name {
+					t.Errorf("replace %v: the folder has %q", replace, got)
+				}
+			}
+		})
+	}
+}
+
+// A folder in which one may create, but not read, takes files as well.
+func TestNewFileInUnreadableFolder(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir) // what leads there may be closed to others
+	if err := os.Chmod(dir, 0o300); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		// The rights of root end with its identity for files, which each
+		// thread has for itself.
+		const nobody = 65534
+		if err := os.Chown(dir, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if err := unix.Setfsuid(nobody); err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Setfsuid(0)
+	}
+	if _, err := os.Open("."); !errors.Is(err, fs.ErrPermission) {
+		t.Fatalf("the folder can be read: %v", err)
+	}
+	f, err := createUnnamed("box")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.discard()
+	if err := f.publish(false); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat("box"); err != nil {
+		t.Error(err)
 	}
 }
