@@ -67,11 +67,11 @@ need_fuse() {
 	[ -e /dev/fuse ] ||
 		die "there is no /dev/fuse here, and an open container is mounted over FUSE" \
 			"as root: modprobe fuse; in a container: start it with --device /dev/fuse --cap-add SYS_ADMIN" \
-			"create, import, export, verify, dump and bench work without FUSE"
+			"create without --fs, import, export, verify, dump and bench need no FUSE"
 	[ -r /dev/fuse ] && [ -w /dev/fuse ] ||
 		die "/dev/fuse is there but $(id -un) may not use it" \
 			"as root: chmod 666 /dev/fuse (the usual mode), or run this as root" \
-			"create, import, export, verify, dump and bench work without FUSE"
+			"create without --fs, import, export, verify, dump and bench need no FUSE"
 	# fusermount3 finds what it may unmount there; minimal systems lack it.
 	[ -e /etc/mtab ] || [ "$(id -u)" != 0 ] || ln -s ../proc/self/mounts /etc/mtab
 	[ -e /etc/mtab ] ||
