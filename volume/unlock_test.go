@@ -68,13 +68,8 @@ func putSlotField(t testing.TB, s Store, slot int, field int64, value uint32) {
 // imageNamed returns a golden image as a store.
 func imageNamed(t testing.TB, name string) (*golden.Image, *faultstore.Store) {
 	t.Helper()
-	for _, image := range golden.Small(t) {
-		if strings.HasPrefix(image.Name, name) {
-			return image, faultstore.New(image.Unpack(t))
-		}
-	}
-	t.Fatalf("no image %s", name)
-	return nil, nil
+	image := golden.Named(t, name)
+	return image, faultstore.New(image.Unpack(t))
 }
 
 func TestDamagedSlotsLeaveTheOthersUsable(t *testing.T) {

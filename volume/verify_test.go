@@ -5,16 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/ulikunitz/xz"
-
 	"serpcrypt/cipher/serpent"
 	"serpcrypt/internal/faultstore"
+	"serpcrypt/internal/golden"
 )
 
 // results returns "check: result" in order.
@@ -230,20 +227,7 @@ func TestVerifyOfAnIncompleteSector(t *testing.T) {
 // diskOf returns the beginning of a disk with a file system.
 func diskOf(t *testing.T, name string) []byte {
 	t.Helper()
-	f, err := os.Open("../internal/fsprobe/testdata/" + name + ".xz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := xz.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	disk, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return disk
+	return golden.Unxz(t, "../internal/fsprobe/testdata/"+name+".xz")
 }
 
 func TestVerifyOfFileSystems(t *testing.T) {

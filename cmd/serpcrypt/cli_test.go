@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ulikunitz/xz"
+	"serpcrypt/internal/golden"
 )
 
 // outcome is how a run of the program ended.
@@ -66,31 +66,19 @@ func newBox(t *testing.T, options ...string) string {
 	return path
 }
 
-// goldenFolder holds containers that other tools made.
-const goldenFolder = "../../testdata/golden"
-
-// unpack decompresses an .xz file into a folder of the test.
-func unpack(t *testing.T, path string) string {
+// unpack writes a golden container to a file of the test.
+func unpack(t *testing.T, image *golden.Image) string {
 	t.Helper()
-	in, err := os.Open(path)
-	if err != nil {
+	path := filepath.Join(t.TempDir(), image.Name)
+	if err := os.WriteFile(path, image.Unpack(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
-	r, err := xz.NewReader(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unpacked := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(path), ".xz"))
-	out, err := os.Create(unpacked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	if _, err := out.ReadFrom(r); err != nil {
-		t.Fatal(err)
-	}
-	return unpacked
+	return path
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // poke changes bytes of a file.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"serpcrypt/internal/golden"
 	"serpcrypt/internal/skip"
 )
 
@@ -19,8 +20,8 @@ func TestDumpLikeCryptsetup(t *testing.T) {
 		}
 	}
 	paths := []string{newBox(t, "-c", "serpent-cbc-essiv:sha256", "--hash", "sha512", "-S", "7")}
-	for _, name := range []string{"l1-keyfile-xts-plain64-512-sha256", "l1-ecb-256-sha256", "q-xts-plain64-512-sha1"} {
-		paths = append(paths, unpack(t, filepath.Join(goldenFolder, name+".img.xz")))
+	for _, name := range []string{"l1-keyfile", "l1-ecb", "q-xts"} {
+		paths = append(paths, unpack(t, golden.Named(t, name)))
 	}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -38,7 +39,7 @@ func TestDumpLikeCryptsetup(t *testing.T) {
 }
 
 func TestDumpJSON(t *testing.T) {
-	image := unpack(t, filepath.Join(goldenFolder, "l1-lrw-benbi-384-sha1.img.xz"))
+	image := unpack(t, golden.Named(t, "l1-lrw-benbi-384-sha1"))
 	var d headerDocument
 	if err := json.Unmarshal([]byte(serpcrypt(t, "", "dump", "--json", image).must(t, 0).stdout), &d); err != nil {
 		t.Fatal(err)

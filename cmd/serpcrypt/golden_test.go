@@ -1,107 +1,44 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
-	"serpcrypt/internal/skip"
+	"serpcrypt/internal/golden"
 )
 
-// goldenEnv names a folder with more containers, too large to be part of this
-// project.
-const goldenEnv = "SERPCRYPT_GOLDEN"
+func TestExportGolden(t *testing.T) { exportGolden(t, golden.Small(t)) }
 
-func TestExportGolden(t *testing.T) {
-	exportGolden(t, goldenFolder, 8)
-}
+func TestExportMoreGolden(t *testing.T) { exportGolden(t, golden.Big(t)) }
 
-func TestExportMoreGolden(t *testing.T) {
-	folder := os.Getenv(goldenEnv)
-	if folder == "" {
-		skip.Skip(t, goldenEnv+" names no folder")
-	}
-	exportGolden(t, folder, 10)
-}
-
-// exportGolden exports each LUKS1 container of folder by each of its keys.
-func exportGolden(t *testing.T, folder string, atLeast int) {
-	notes, err := filepath.Glob(filepath.Join(folder, "[lq]*.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	exports := 0
-	for _, note := range notes {
-		name := strings.TrimSuffix(filepath.Base(note), ".txt")
-		if strings.HasPrefix(name, "l2-") || strings.Contains(name, "detached") {
-			continue // other formats
-		}
-		t.Run(name, func(t *testing.T) {
-			image := unpack(t, filepath.Join(folder, name+".img.xz"))
-			values := readNote(t, note)
-			for key, value := range values {
-				if !strings.HasPrefix(key, "passphrase-") || !strings.HasSuffix(key, "-hex") {
-					continue
+// exportGolden exports each container by each of its keys.
+func exportGolden(t *testing.T, images []*golden.Image) {
+	for _, image := range images {
+		t.Run(image.Name, func(t *testing.T) {
+			box := unpack(t, image)
+			export := func(stdin []byte, options ...string) {
+				t.Helper()
+				o := serpcrypt(t, string(stdin), append([]string{"export", box, "-"}, options...)...).must(t, 0)
+				if got := fmt.Sprintf("%x", sha256.Sum256([]byte(o.stdout))); got != image.PlaintextSHA256 {
+					t.Errorf("plaintext has SHA-256 %s, want %s", got, image.PlaintextSHA256)
 				}
-				passphrase, err := hex.DecodeString(value)
-				if err != nil {
-					t.Fatal(err)
-				}
-				args := []string{"export", image, "-"}
-				if strings.Contains(string(passphrase), "\n") {
-					args = append(args, "--key-file", "-")
-				}
-				checkExport(t, serpcrypt(t, string(passphrase), args...), values)
-				exports++
 			}
-			if keyFile := filepath.Join(folder, name+".key"); exists(keyFile) {
-				checkExport(t, serpcrypt(t, "", "export", image, "-", "--key-file", keyFile), values)
-				part := []string{"--keyfile-offset", "7", "--keyfile-size", "61", "-S", "1"} // as the note says
-				checkExport(t, serpcrypt(t, "", append(part, "export", image, "-", "--key-file", keyFile)...), values)
-				exports += 2
-			}
-			if volumeKey, ok := values["volume-key"]; ok {
-				key, err := hex.DecodeString(volumeKey)
-				if err != nil {
-					t.Fatal(err)
+			for _, passphrase := range image.Passphrases {
+				if bytes.ContainsRune(passphrase, '\n') {
+					export(passphrase, "--key-file", "-")
+				} else {
+					export(passphrase)
 				}
-				checkExport(t, serpcrypt(t, string(key), "export", image, "-", "--volume-key-file", "-"), values)
-				exports++
+			}
+			if image.KeyFile != "" {
+				export(nil, "--key-file", image.KeyFile)
+				export(nil, "--key-file", image.KeyFile, "--keyfile-offset", "7", "--keyfile-size", "61", "-S", "1") // as its note says
+			}
+			if image.VolumeKey != nil {
+				export(image.VolumeKey, "--volume-key-file", "-")
 			}
 		})
 	}
-	if exports < atLeast {
-		t.Errorf("only %d exports were tried", exports)
-	}
-}
-
-func checkExport(t *testing.T, o outcome, values map[string]string) {
-	t.Helper()
-	o.must(t, 0)
-	if got := fmt.Sprintf("%x", sha256.Sum256([]byte(o.stdout))); got != values["plaintext-sha256"] || got == "" {
-		t.Errorf("plaintext has SHA-256 %s, want %s", got, values["plaintext-sha256"])
-	}
-}
-
-// readNote reads the "key: value" lines at the start of a note.
-func readNote(t *testing.T, path string) map[string]string {
-	t.Helper()
-	values := map[string]string{}
-	for line := range strings.Lines(content(t, path)) {
-		key, value, ok := strings.Cut(strings.TrimSpace(line), ": ")
-		if !ok {
-			break
-		}
-		values[key] = value
-	}
-	return values
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

@@ -3,14 +3,12 @@ package fsprobe
 import (
 	"bytes"
 	"errors"
-	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/ulikunitz/xz"
+	"serpcrypt/internal/golden"
 )
 
 const mib = 1 << 20
@@ -43,20 +41,7 @@ var disks = map[string]Found{
 
 func testDisk(t testing.TB, name string) []byte {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", name+".xz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := xz.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	disk, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return disk
+	return golden.Unxz(t, filepath.Join("testdata", name+".xz"))
 }
 
 func TestProbe(t *testing.T) {

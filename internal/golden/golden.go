@@ -44,6 +44,18 @@ func Small(t testing.TB) []*Image {
 	return images
 }
 
+// Named returns the image of testdata whose name begins with prefix.
+func Named(t testing.TB, prefix string) *Image {
+	t.Helper()
+	for _, image := range Small(t) {
+		if strings.HasPrefix(image.Name, prefix) {
+			return image
+		}
+	}
+	t.Fatalf("golden: no image is called %s...", prefix)
+	return nil
+}
+
 // Big returns the other images, those that FolderEnv's folder has on top of
 // testdata, or skips the test if it is not set.
 func Big(t testing.TB) []*Image {
@@ -154,21 +166,28 @@ func parse(t testing.TB, path string) *Image {
 // Unpack returns the container.
 func (i *Image) Unpack(t testing.TB) []byte {
 	t.Helper()
-	f, err := os.Open(i.packed)
+	content := Unxz(t, i.packed)
+	if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != i.sha256 {
+		t.Fatalf("golden: %s: unpacked its SHA-256 is %x, want %s", i.packed, sum, i.sha256)
+	}
+	return content
+}
+
+// Unxz returns what is packed in the .xz file at path.
+func Unxz(t testing.TB, path string) []byte {
+	t.Helper()
+	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	r, err := xz.NewReader(f)
 	if err != nil {
-		t.Fatalf("golden: %s: %v", i.packed, err)
+		t.Fatalf("golden: %s: %v", path, err)
 	}
 	content, err := io.ReadAll(r)
 	if err != nil {
-		t.Fatalf("golden: %s: %v", i.packed, err)
-	}
-	if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != i.sha256 {
-		t.Fatalf("golden: %s: unpacked its SHA-256 is %x, want %s", i.packed, sum, i.sha256)
+		t.Fatalf("golden: %s: %v", path, err)
 	}
 	return content
 }
