@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -29,7 +30,7 @@ func reorder(app *cli.App, words []string) ([]string, error) {
 			if flag == nil {
 				return nil, unknownFlag(path, word)
 			}
-			askedForHelp = askedForHelp || hasName(cli.HelpFlag.Names(), name)
+			askedForHelp = askedForHelp || slices.Contains(cli.HelpFlag.Names(), name)
 			taken := []string{word}
 			if takesValue(flag) && !hasValue {
 				if i+1 == len(words) {
@@ -78,13 +79,13 @@ func findFlag(app *cli.App, command *cli.Command, rest []string, name string) (f
 	}
 	if command != nil {
 		for _, f := range append([]cli.Flag{cli.HelpFlag}, command.Flags...) {
-			if hasName(f.Names(), name) {
+			if slices.Contains(f.Names(), name) {
 				return f, false
 			}
 		}
 	}
 	for _, f := range append([]cli.Flag{cli.HelpFlag, cli.VersionFlag}, app.Flags...) {
-		if hasName(f.Names(), name) {
+		if slices.Contains(f.Names(), name) {
 			return f, true
 		}
 	}
@@ -98,15 +99,6 @@ func findCommand(commands []*cli.Command, word string) *cli.Command {
 		}
 	}
 	return nil
-}
-
-func hasName(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 func takesValue(f cli.Flag) bool {
