@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"serpcrypt/volume"
 )
@@ -14,12 +15,12 @@ import (
 // The exit codes, as cryptsetup has them.
 const (
 	exitOK         = 0
-	exitUsage      = 1 // wrong parameters
-	exitPermission = 2 // wrong passphrase, or no permission
-	exitMemory     = 3 // out of memory
-	exitBad        = 4 // wrong or damaged device or file
-	exitBusy       = 5 // exists already, or is in use
-	exitSignal     = 128
+	exitUsage      = 1   // wrong parameters
+	exitPermission = 2   // wrong passphrase, or no permission
+	exitMemory     = 3   // out of memory
+	exitBad        = 4   // wrong or damaged device or file
+	exitBusy       = 5   // exists already, or is in use
+	exitSignal     = 128 // plus the number of the signal
 )
 
 // failure is an error that knows its exit code or what to do about it.
@@ -49,9 +50,9 @@ func withHint(err error, hint string) error {
 }
 
 // signalError is why a context ended when a signal asked for it.
-type signalError struct{ signal os.Signal }
+type signalError struct{ signal syscall.Signal }
 
-func (e *signalError) Error() string { return "interrupted by " + e.signal.String() }
+func (e *signalError) Error() string { return "interrupted by " + unix.SignalName(e.signal) }
 
 // explain says with which code the program ends after err, and what the person
 // can do about it ("" if there is nothing to say).
@@ -84,10 +85,7 @@ func codeOf(err error) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &interrupted):
-		if s, ok := interrupted.signal.(syscall.Signal); ok {
-			return exitSignal + int(s)
-		}
-		return exitUsage
+		return exitSignal + int(interrupted.signal)
 	case errors.Is(err, volume.ErrPassphrase), errors.Is(err, volume.ErrVolumeKey), errors.Is(err, volume.ErrReadOnly),
 		errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return exitPermission

@@ -83,7 +83,7 @@ func TestErrorText(t *testing.T) {
 		{errors.New("mkfs failed (fusefs: x)"), "mkfs failed (x)"},
 		{errors.New("volume: write at byte 5 of the volume: write box: x"), "write at byte 5 of the volume: write box: x"},
 		{errors.New("stat mnt/volume: x"), "stat mnt/volume: x"},
-		{fmt.Errorf("fill: %w", &signalError{syscall.SIGINT}), "interrupted by interrupt"},
+		{fmt.Errorf("fill: %w", &signalError{syscall.SIGINT}), "interrupted by SIGINT"},
 	} {
 		if got := errorText(test.err); got != test.want {
 			t.Errorf("errorText(%q) = %q, want %q", test.err, got, test.want)

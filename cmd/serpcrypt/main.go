@@ -58,7 +58,7 @@ func untilSignal() (context.Context, func()) {
 		s, ok := <-signals
 		if ok {
 			signal.Stop(signals)
-			cancel(&signalError{s})
+			cancel(&signalError{s.(syscall.Signal)})
 		}
 	}()
 	return ctx, func() {

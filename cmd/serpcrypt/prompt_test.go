@@ -96,11 +96,11 @@ func TestCreateOnTerminal(t *testing.T) {
 
 	s = create()
 	s.answer(": ", "half a pass\x03")
-	s.end(130, "error: interrupted by interrupt")
+	s.end(130, "error: interrupted by SIGINT")
 	s = create()
 	s.answer(": ", "one\r")
 	s.answer("again: ", "\x03")
-	s.end(130, "error: interrupted by interrupt")
+	s.end(130, "error: interrupted by SIGINT")
 	if exists(box) {
 		t.Error("a container was left behind")
 	}
@@ -139,7 +139,7 @@ func TestUnlockOnTerminal(t *testing.T) {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	s.end(143, "error: interrupted by terminated")
+	s.end(143, "error: interrupted by SIGTERM")
 }
 
 // TestImportAsksOnTerminal: the data come by standard input, so the passphrase
@@ -191,7 +191,7 @@ func TestConfirmOnTerminal(t *testing.T) {
 	}
 	s := create()
 	s.answer(question, "\x03")
-	s.end(130, "error: interrupted by interrupt")
+	s.end(130, "error: interrupted by SIGINT")
 	if content(t, box) != before {
 		t.Fatal("the container has changed without a confirmation")
 	}

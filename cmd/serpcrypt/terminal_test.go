@@ -66,7 +66,7 @@ func TestReadSecret(t *testing.T) {
 		{name: "ctrl-U", typed: "wrong\x15right\r", want: "right"},
 		{name: "ctrl-D ends", typed: "abc\x04", want: "abc"},
 		{name: "ctrl-D on nothing", typed: "\x04", err: "no passphrase was typed"},
-		{name: "ctrl-C", typed: "abc\x03", err: "interrupted by interrupt"},
+		{name: "ctrl-C", typed: "abc\x03", err: "interrupted by SIGINT"},
 		{name: "longest", typed: long + "\r", want: long},
 		{name: "too long", typed: long + "yz\r", err: "the passphrase is longer than 512 bytes"},
 		{name: "too long, then ctrl-U", typed: long + "yz\x15a\r", want: "a"},
