@@ -116,7 +116,7 @@ func commands() []*cli.Command {
 func globalFlags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.BoolFlag{Name: "json", Usage: "print one JSON document instead of text", DisableDefaultText: true},
-		&cli.BoolFlag{Name: "batch-mode", Aliases: []string{"q"}, Usage: "ask nothing: every answer is yes", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "batch-mode", Aliases: []string{"q"}, Usage: "ask nothing: every answer is yes; show neither progress nor notes", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "debug", Usage: "tell on standard error what is done", DisableDefaultText: true},
 	}, kernelFlags()...)
 }

@@ -29,7 +29,7 @@ const (
 // else on err.
 var screen = struct {
 	out, err io.Writer
-	quiet    bool // -q: asks nothing, no progress
+	quiet    bool // -q: no questions, progress or notes
 	debug    bool
 }{out: os.Stdout, err: os.Stderr}
 
