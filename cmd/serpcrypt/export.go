@@ -64,7 +64,7 @@ func runExport(c *cli.Context) error {
 		return err
 	}
 	p := newProgress("exporting")
-	err = v.CopyOut(c.Context, out, p.update)
+	err = v.CopyOut(c.Context, &interruptibleWriter{c.Context, out}, p.update)
 	p.finish()
 	if err != nil {
 		return err
@@ -130,6 +130,31 @@ func openDest(dest string, container *volume.File, force bool) (*destination, er
 		return nil, err
 	}
 	return &destination{Writer: file, file: file, replace: exists}, nil
+}
+
+// interruptibleWriter leaves a Write to itself when the context ends: a pipe
+// that nobody reads waits for ever. The program must end soon after.
+type interruptibleWriter struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (w *interruptibleWriter) Write(p []byte) (int, error) {
+	type result struct {
+		n   int
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		n, err := w.w.Write(p)
+		done <- result{n, err}
+	}()
+	select {
+	case r := <-done:
+		return r.n, r.err
+	case <-w.ctx.Done():
+		return 0, context.Cause(w.ctx)
+	}
 }
 
 func (d *destination) reserve(size int64) error {

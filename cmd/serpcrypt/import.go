@@ -85,7 +85,7 @@ func openSource(source string, container *volume.File) (*os.File, error) {
 	if source == stdio {
 		return os.Stdin, nil
 	}
-	in, err := os.Open(source)
+	in, err := openWithoutWaiting(source)
 	if err != nil {
 		return nil, err
 	}

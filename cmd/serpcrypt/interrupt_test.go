@@ -2,14 +2,20 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"serpcrypt/internal/skip"
+	"serpcrypt/volume"
 )
 
 // startCreate starts to create a container and returns when the program says,
@@ -71,6 +77,71 @@ func TestInterruptedCreate(t *testing.T) {
 					t.Errorf("left behind: %s", left)
 				}
 			})
+		}
+	}
+}
+
+// TestInterruptedExport: also while nobody reads what is written.
+func TestInterruptedExport(t *testing.T) {
+	cmd := exec.Command("serpcrypt", "export", newBox(t), "-")
+	cmd.Stdin = strings.NewReader(testPassphrase + "\n")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	hung := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+	defer hung.Stop()
+	if code := exitCode(t, cmd.Wait()); code != 143 {
+		t.Errorf("exit code %d, want 143", code)
+	}
+}
+
+// TestInterruptedOpening: a pipe that nobody writes to is no trap.
+func TestInterruptedOpening(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(&signalError{syscall.SIGINT})
+	box, err := volume.OpenFile(newBox(t), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	for name, open := range map[string]func() error{
+		"key file": func() error {
+			_, err := readKeyFile(ctx, pipe, 0, 0)
+			return err
+		},
+		"source": func() error {
+			in, err := openSource(pipe, box)
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			_, err = io.ReadAll(&interruptible{ctx: ctx, file: in})
+			return err
+		},
+	} {
+		done := make(chan error, 1)
+		go func() { done <- open() }()
+		select {
+		case err := <-done:
+			if code, _ := explain(err); code != 130 {
+				t.Errorf("%s: error %v has code %d, want 130", name, err, code)
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("%s: still waiting", name)
 		}
 	}
 }

@@ -167,7 +167,7 @@ func readFirstLine(r *interruptible) (*secret.Buffer, error) {
 func readKeyFile(ctx context.Context, path string, offset, size int64) (*secret.Buffer, error) {
 	file := os.Stdin
 	if path != "-" {
-		f, err := os.Open(path)
+		f, err := openWithoutWaiting(path)
 		if err != nil {
 			return nil, fmt.Errorf("key file: %w", err)
 		}

@@ -129,6 +129,12 @@ type interruptible struct {
 	deadline time.Time // zero: none
 }
 
+// openWithoutWaiting opens a file for an interruptible. Opening a pipe that
+// nobody writes to would otherwise wait, and no context ends that.
+func openWithoutWaiting(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+}
+
 // pollEvery bounds how long a signal or a deadline goes unnoticed.
 const pollEvery = 50 * time.Millisecond
 
