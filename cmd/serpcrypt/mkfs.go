@@ -31,17 +31,14 @@ func mkfsArguments(name string) []string {
 	return nil
 }
 
-// findMkfs finds the program that makes file systems called name. An ordinary
-// user's PATH often lacks the folders where such programs are.
+// findMkfs finds the program that makes file systems called name.
 func findMkfs(name string) (string, error) {
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
 		return "", usagef("%q is not the name of a file system", name)
 	}
 	program := "mkfs." + name
-	for _, candidate := range []string{program, "/usr/sbin/" + program, "/sbin/" + program} {
-		if path, err := exec.LookPath(candidate); err == nil {
-			return path, nil
-		}
+	if path, err := findProgram(program); err == nil {
+		return path, nil
 	}
 	return "", failf(exitUsage, "install the package that has "+program, "no program makes file system %s: %s is not installed", name, program)
 }
