@@ -12,7 +12,7 @@ type Kernel uint8
 const (
 	Auto    Kernel = iota // the fastest that CPU and build have
 	Generic               // plain Go, two blocks at a time
-	SSE2                  // amd64, eight blocks at a time
+	SSE2                  // amd64, up to 16 blocks at a time
 )
 
 // kernelNames is indexed by Kernel.
