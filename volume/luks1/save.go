@@ -14,7 +14,8 @@ type Store interface {
 	Sync() error
 }
 
-// headerSpace is what cryptsetup reads and writes of a header, in bytes.
+// headerSpace is what cryptsetup reads and writes of a header, and keeps key
+// material out of, in bytes.
 const headerSpace = 1024
 
 // Save writes and syncs the header and reads it back. The first sector, which

@@ -193,8 +193,7 @@ func (v *validator) checkMaterial(i int) {
 	bad := func(format string, args ...any) {
 		v.fault("material sector", i, offsetInSlot(i, offMaterialSector), format, args...)
 	}
-	// What cryptsetup keeps for the header.
-	const headerSectors = 1024 / SectorSize
+	const headerSectors = headerSpace / SectorSize
 	begin := int64(v.h.Slots[i].MaterialSector)
 	if begin < headerSectors {
 		bad("%d lies in the header, which takes %d sectors", begin, headerSectors)
