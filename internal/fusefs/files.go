@@ -5,7 +5,6 @@ package fusefs
 import (
 	"errors"
 	"io"
-	"log"
 	"os"
 	"time"
 
@@ -34,7 +33,6 @@ type files struct {
 	size               int64
 	options            Options
 	since              time.Time
-	log                *log.Logger
 	use                *use
 }
 
@@ -45,7 +43,6 @@ func newFiles(v Volume, o Options, u *use) *files {
 		size:          v.Size(),
 		options:       o,
 		since:         time.Now(),
-		log:           o.Log,
 		use:           u,
 	}
 }
@@ -132,7 +129,7 @@ func (f *files) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadR
 	buf = buf[:min(int64(len(buf)), int64(in.Size), max(0, f.size-off))]
 	if len(buf) > 0 {
 		if n, err := f.volume.ReadAt(buf, off); err != nil && !(errors.Is(err, io.EOF) && n == len(buf)) {
-			f.log.Printf("read of %d bytes at %d: %v", len(buf), off, err)
+			f.options.Log.Printf("read of %d bytes at %d: %v", len(buf), off, err)
 			return nil, errno(err)
 		}
 	}
@@ -166,7 +163,7 @@ func (f *files) writeAt(data []byte, off int64) error {
 	_, err := f.volume.WriteAt(data, off)
 	if err != nil {
 		f.use.writeErrors.Add(1)
-		f.log.Printf("write of %d bytes at %d: %v", len(data), off, err)
+		f.options.Log.Printf("write of %d bytes at %d: %v", len(data), off, err)
 	}
 	return err
 }
@@ -177,7 +174,7 @@ func (f *files) Fsync(_ <-chan struct{}, _ *fuse.FsyncIn) fuse.Status {
 	}
 	err := f.volume.Sync()
 	if err != nil {
-		f.log.Printf("sync: %v", err)
+		f.options.Log.Printf("sync: %v", err)
 	}
 	return errno(err)
 }

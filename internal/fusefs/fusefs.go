@@ -82,10 +82,7 @@ type use struct {
 	writeErrors atomic.Int64
 }
 
-// Wait returns when the mount is gone and the last request has been answered.
-func (s *Server) Wait() { <-s.ended }
-
-// Ended is closed when Wait would return.
+// Ended is closed when the mount is gone and the last request has been answered.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
 // WriteErrors returns how many writes have failed so far.
@@ -109,6 +106,6 @@ func (s *Server) Unmount() error {
 			return err
 		}
 	}
-	s.Wait()
+	<-s.ended
 	return nil
 }

@@ -468,7 +468,7 @@ func TestLazyUnmount(t *testing.T) {
 	default:
 	}
 	unix.Close(fd)
-	s.Wait()
+	<-s.Ended()
 	m.Lock()
 	defer m.Unlock()
 	if string(m.data[:4]) != "late" {
