@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,7 +26,11 @@ func BenchmarkVolume(b *testing.B) {
 		folder = memory
 		b.Cleanup(func() { os.RemoveAll(memory) })
 	}
-	f, err := CreateFile(filepath.Join(folder, "container"), size)
+	path := filepath.Join(folder, "container")
+	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, size)); err != nil {
+		b.Fatal(err)
+	}
+	f, err := OpenFile(path, false)
 	if err != nil {
 		b.Fatal(err)
 	}

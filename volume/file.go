@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -52,29 +51,6 @@ func PeekFile(path string) (*File, error) {
 	if err := f.check(); err != nil {
 		f.Close()
 		return nil, err
-	}
-	return f, nil
-}
-
-// CreateFile makes a file of that many bytes, all of them holes, for nobody
-// but its owner, and locks it as OpenFile does. A path that exists is an error
-// (fs.ErrExist). On any error nothing is left behind.
-func CreateFile(path string, size int64) (*File, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("volume: %w", err)
-	}
-	f := &File{file: file}
-	err = f.lock()
-	if err == nil {
-		err = f.Truncate(size)
-	}
-	if err == nil {
-		err = syncFolder(filepath.Dir(path))
-	}
-	if err != nil {
-		f.Close()
-		return nil, errors.Join(err, os.Remove(path))
 	}
 	return f, nil
 }
@@ -221,17 +197,6 @@ func (f *File) PunchHole(off, length int64) error {
 	return nil
 }
 
-// Truncate gives a regular file another length; what is new are holes.
-func (f *File) Truncate(size int64) error {
-	if err := f.file.Truncate(size); err != nil {
-		return fmt.Errorf("volume: %w", err)
-	}
-	return nil
-}
-
-// ReadOnly reports whether the file was opened for reading alone.
-func (f *File) ReadOnly() bool { return f.readOnly }
-
 // IsDevice reports whether this is a block device.
 func (f *File) IsDevice() bool { return f.isDevice }
 
@@ -240,16 +205,3 @@ func (f *File) OSFile() *os.File { return f.file }
 
 // Close closes the file. It syncs nothing.
 func (f *File) Close() error { return f.file.Close() }
-
-// syncFolder makes a new name in a folder last.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("volume: %w", err)
-	}
-	defer folder.Close()
-	if err := folder.Sync(); err != nil {
-		return fmt.Errorf("volume: %w", err)
-	}
-	return nil
-}

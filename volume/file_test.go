@@ -50,14 +50,8 @@ func TestFileIsAStore(t *testing.T) {
 	if size, err := f.Size(); size != 10000 || err != nil {
 		t.Errorf("size %d, %v", size, err)
 	}
-	if err := f.Truncate(20000); err != nil {
-		t.Fatal(err)
-	}
-	if size, err := f.Size(); size != 20000 || err != nil {
-		t.Errorf("size after Truncate %d, %v", size, err)
-	}
-	if f.ReadOnly() || f.IsDevice() {
-		t.Errorf("read-only %v, device %v", f.ReadOnly(), f.IsDevice())
+	if f.readOnly || f.IsDevice() {
+		t.Errorf("read-only %v, device %v", f.readOnly, f.IsDevice())
 	}
 }
 
@@ -161,8 +155,8 @@ func TestLockGoesWithTheDescriptor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if inherited.ReadOnly() != readOnly {
-			t.Errorf("read-only %v, want %v", inherited.ReadOnly(), readOnly)
+		if inherited.readOnly != readOnly {
+			t.Errorf("read-only %v, want %v", inherited.readOnly, readOnly)
 		}
 		if _, err := OpenFile(path, false); !errors.Is(err, ErrBusy) {
 			t.Errorf("while the copy is open: %v, want ErrBusy", err)
@@ -231,38 +225,6 @@ func asOrdinaryUser(t *testing.T, f func()) {
 		f()
 	}()
 	<-done
-}
-
-func TestCreateFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "container")
-	f, err := CreateFile(path, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.Size() != 1<<20 || info.Mode() != 0o600 {
-		t.Errorf("size %d, mode %v", info.Size(), info.Mode())
-	}
-	if _, err := OpenFile(path, true); !errors.Is(err, ErrBusy) {
-		t.Errorf("the new file is not locked: %v", err)
-	}
-	if _, err := CreateFile(path, 1); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("a second time: %v", err)
-	}
-	if info, err := os.Stat(path); err != nil || info.Size() != 1<<20 {
-		t.Errorf("a refused CreateFile has changed the file: %v, %v", info, err)
-	}
-	bad := path + "2"
-	if _, err := CreateFile(bad, -1); !errors.Is(err, unix.EINVAL) {
-		t.Errorf("negative size: %v", err)
-	}
-	if _, err := os.Stat(bad); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("left behind after an error: %v", err)
-	}
 }
 
 func TestPunchHole(t *testing.T) {

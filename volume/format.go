@@ -229,9 +229,6 @@ func (f *Formatted) Header() *Header {
 	return c.header()
 }
 
-// VolumeKey returns the key of the new container, until Close.
-func (f *Formatted) VolumeKey() []byte { return f.key.Bytes() }
-
 // Commit makes a container of it: it waits until all else is on the disk, then
 // writes the header, syncs that, and reads it back.
 func (f *Formatted) Commit() error {

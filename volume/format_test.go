@@ -62,7 +62,7 @@ func TestFormatThenOpen(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer key.Close()
-			if key.Slot != p.Slot || !bytes.Equal(key.Bytes.Bytes(), f.VolumeKey()) {
+			if key.Slot != p.Slot || !bytes.Equal(key.Bytes.Bytes(), f.key.Bytes()) {
 				t.Errorf("slot %d, want %d, or another key", key.Slot, p.Slot)
 			}
 			v = open(t, s, Options{Kernel: serpent.Generic})

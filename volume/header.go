@@ -16,8 +16,7 @@ type Header struct {
 	Mode             string // "xts-plain64"
 	Hash             string
 	KeyBytes         int
-	PayloadOffset    int64 // bytes
-	Detached         bool  // the payload is not in this file
+	PayloadOffset    int64 // bytes; 0: the payload is not in this file
 	Digest           []byte
 	DigestSalt       []byte
 	DigestIterations int

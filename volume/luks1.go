@@ -46,7 +46,6 @@ func (c *luks1Container) header() *Header {
 		Hash:             h.Hash.String(),
 		KeyBytes:         int(h.KeyBytes),
 		PayloadOffset:    h.PayloadOffset(),
-		Detached:         h.PayloadSector == 0,
 		Digest:           slices.Clone(h.Digest[:]),
 		DigestSalt:       slices.Clone(h.DigestSalt[:]),
 		DigestIterations: int(h.DigestIterations),

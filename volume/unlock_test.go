@@ -311,7 +311,7 @@ func TestReadHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	if h.Type != "LUKS1" || h.Version != 1 || h.UUID != "f1c574ac-8452-4398-98fa-75f7979b1a4c" || h.Cipher != "serpent" || h.Mode != "xts-plain64" ||
-		h.Hash != "sha256" || h.KeyBytes != 64 || h.PayloadOffset != image.PayloadOffset || h.Detached || h.DigestIterations != 1000 {
+		h.Hash != "sha256" || h.KeyBytes != 64 || h.PayloadOffset != image.PayloadOffset || h.DigestIterations != 1000 {
 		t.Errorf("got %+v", h)
 	}
 	if len(h.Digest) != 20 || h.Digest[0] != 0xD5 || len(h.DigestSalt) != 32 || h.DigestSalt[0] != 0xF2 || len(h.Slots) != 8 {
