@@ -7,6 +7,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
+const stdio = "-" // a path that stands for standard input or output
+
 // reorder sorts the words of a command line into the one order that cli
 // understands: program, global flags, command, its flags, "--", arguments.
 // A person may write them in any order; after "--" every word is an argument.

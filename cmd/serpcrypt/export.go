@@ -13,8 +13,6 @@ import (
 	"serpcrypt/volume"
 )
 
-const stdio = "-" // an argument that stands for standard input or output
-
 func exportCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "export",

@@ -70,7 +70,7 @@ func checkKeyFlags(c *cli.Context, r keyRequest) error {
 		return usagef("--timeout must not be negative")
 	case c.Int("timeout") > maxTimeout:
 		return usagef("--timeout must be at most %d seconds", maxTimeout)
-	case file == "-" && r.stdinTaken:
+	case file == stdio && r.stdinTaken:
 		return errStdinTaken
 	}
 	return nil
@@ -166,7 +166,7 @@ func readFirstLine(r *interruptible) (*secret.Buffer, error) {
 // size is 0.
 func readKeyFile(ctx context.Context, path string, offset, size int64) (*secret.Buffer, error) {
 	file := os.Stdin
-	if path != "-" {
+	if path != stdio {
 		f, err := openWithoutWaiting(path)
 		if err != nil {
 			return nil, fmt.Errorf("key file: %w", err)

@@ -96,7 +96,7 @@ func readVolumeKey(ctx context.Context, c *cli.Context, s volume.Store, r keyReq
 		return nil, usagef("--volume-key-file needs neither --key-file nor --key-slot")
 	case path == "":
 		return nil, usagef("--volume-key-file is empty")
-	case path == "-" && r.stdinTaken:
+	case path == stdio && r.stdinTaken:
 		return nil, errStdinTaken
 	}
 	header, err := volume.ReadHeader(s)
