@@ -131,10 +131,7 @@ func writeHeader(w io.Writer, path string, h *volume.Header, estimate *unlockEst
 	return err
 }
 
-const (
-	sectorSize = 512 // bytes, the unit of places in a header
-	saltRow    = 16  // bytes of a salt in a line
-)
+const saltRow = 16 // bytes of a salt in a line
 
 // spacedHex writes each byte with a space behind it.
 func spacedHex(b []byte) string {

@@ -17,6 +17,9 @@ var units = map[string]int64{
 	"T": 1 << 40, "TIB": 1 << 40, "TB": 1e12,
 }
 
+// sectorSize is the unit of places in a header, and of sector numbers.
+const sectorSize = 512 // bytes
+
 // parseSize reads "64M", "1G", "1GiB", "1GB" or a number of bytes.
 func parseSize(s string) (int64, error) {
 	digits := strings.TrimRight(s, "BKMGTibkmgt")

@@ -111,5 +111,6 @@ func (s *spool) close() {
 	s.file.discard()
 }
 
-// sectorNumber counts in 512 bytes, as the cipher's first sector does.
-func sectorNumber(offset int64) uint64 { return uint64(offset / 512) }
+// sectorNumber counts in sectorSize, as the cipher's first sector does, and not
+// in spoolSector.
+func sectorNumber(offset int64) uint64 { return uint64(offset / sectorSize) }
