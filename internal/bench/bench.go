@@ -22,7 +22,7 @@ import (
 type Options struct {
 	Suites   []string              // empty: all
 	Kernel   serpent.Kernel        // the only one to report on; Auto: all that there are
-	Each     time.Duration         // for each measurement; 0: DefaultEach
+	Each     time.Duration         // for each measurement
 	Progress func(done, total int) // tells how many measurements are through; may be nil
 }
 
@@ -138,15 +138,11 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		}
 		contests = append(contests, more...)
 	}
-	each := o.Each
-	if each <= 0 {
-		each = DefaultEach
-	}
 	for i, c := range contests {
 		if o.Progress != nil {
 			o.Progress(i, len(contests))
 		}
-		if err := c.measure(ctx, each); err != nil {
+		if err := c.measure(ctx, o.Each); err != nil {
 			return nil, err
 		}
 	}
