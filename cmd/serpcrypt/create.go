@@ -12,6 +12,7 @@ import (
 
 	"serpcrypt/cipher/modes"
 	"serpcrypt/cipher/serpent"
+	"serpcrypt/internal/hashes"
 	"serpcrypt/internal/secret"
 	"serpcrypt/kdf"
 	"serpcrypt/volume"
@@ -35,7 +36,7 @@ func createCommand() *cli.Command {
 			&cli.StringFlag{Name: "type", Value: "luks1", Usage: "`FORMAT` of the container"},
 			&cli.StringFlag{Name: "cipher", Aliases: []string{"c"}, Value: volume.DefaultCipher, Usage: "`CIPHER` with mode and IV"},
 			&cli.IntFlag{Name: "key-size", Aliases: []string{"s"}, DefaultText: "the most that the cipher takes: 512 for xts", Usage: "`BITS` of the volume key"},
-			&cli.StringFlag{Name: "hash", Value: volume.DefaultHash, Usage: "`HASH` that derives keys from passphrases: sha1, sha256, sha512"},
+			&cli.StringFlag{Name: "hash", Value: volume.DefaultHash, Usage: "`HASH` that derives keys from passphrases: " + strings.Join(hashes.Names(), ", ")},
 			&cli.IntFlag{Name: "iter-time", Aliases: []string{"i"}, Value: defaultIterTime, Usage: "spend `MILLISECONDS` on a passphrase when unlocking here"},
 			&cli.IntFlag{Name: "pbkdf-force-iterations", DefaultText: "as --iter-time says", Usage: "make it `N` iterations instead"},
 			&cli.IntFlag{Name: "key-slot", Aliases: []string{"S"}, Usage: "put the passphrase into key slot `N`"},
