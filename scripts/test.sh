@@ -10,9 +10,8 @@
 STATICCHECK=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 need_go
-need_packages gcc=gcc /usr/include/stdlib.h=libc6-dev diff=diffutils \
-	fusermount3=fuse3 fuse2fs=fuse2fs mkfs.ext4=e2fsprogs losetup=mount setpriv=util-linux \
-	qemu-img=qemu-utils cryptsetup=cryptsetup-bin xz=xz-utils setfattr=attr
+need_packages gcc=gcc /usr/include/stdlib.h=libc6-dev diff=diffutils fusermount3=fuse3 fuse2fs=fuse2fs \
+	losetup=mount mkfs.ext4=e2fsprogs mkfs.vfat=dosfstools qemu-img=qemu-utils cryptsetup=cryptsetup-bin
 
 # Without FUSE the tests that need it say so; with it they need this.
 [ ! -w /dev/fuse ] || need_fuse
