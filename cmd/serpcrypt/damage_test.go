@@ -109,6 +109,7 @@ func TestBusy(t *testing.T) {
 		{"export", box, "-"},
 		{"import", "/dev/null", box},
 		{"create", "--force", "-q", "--size", "3M", box},
+		{"export", "--force", "-q", newBox(t), box},
 	} {
 		o := serpcrypt(t, testPassphrase, args...)
 		if o.code != exitBusy || !strings.Contains(o.stderr, "error: in use: "+box) || !strings.Contains(o.stderr, "hint: serpcrypt status") {
@@ -116,6 +117,19 @@ func TestBusy(t *testing.T) {
 		}
 	}
 	serpcrypt(t, "", "dump", box).must(t, 0)
+}
+
+// TestReadTogether: who only reads a container keeps out no other reader.
+func TestReadTogether(t *testing.T) {
+	box := newBox(t)
+	held, err := volume.OpenFile(box, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	serpcrypt(t, testPassphrase, "verify", box).must(t, 0)
+	serpcrypt(t, testPassphrase, "export", box, "-").must(t, 0)
+	serpcrypt(t, testPassphrase, "import", "/dev/null", box).must(t, exitBusy)
 }
 
 // TestSecretsStaySecret: no message holds the passphrase or the volume key.

@@ -41,7 +41,7 @@ func runExport(c *cli.Context) error {
 		return err
 	}
 	defer file.Close()
-	out, err := openDest(dest, file, c.Bool("force"))
+	out, err := openDest(c.Context, dest, file, c.Bool("force"))
 	if err != nil {
 		return err
 	}
@@ -87,12 +87,13 @@ func runExport(c *cli.Context) error {
 // gets its name when it is whole.
 type destination struct {
 	io.Writer
-	file    *newFile // nil for standard output
-	replace bool
+	file     *newFile // nil for standard output
+	replace  bool
+	replaced *volume.File // what has the name so far, locked; nil if nothing
 }
 
 // openDest refuses what would show the plaintext or destroy something.
-func openDest(dest string, container *volume.File, force bool) (*destination, error) {
+func openDest(ctx context.Context, dest string, container *volume.File, force bool) (*destination, error) {
 	if dest == stdio {
 		if isTerminal(os.Stdout) {
 			return nil, failf(exitUsage, "send it to a file or another program", "the plaintext does not go to a terminal")
@@ -100,6 +101,7 @@ func openDest(dest string, container *volume.File, force bool) (*destination, er
 		return &destination{Writer: os.Stdout}, nil
 	}
 	path := dest
+	var old *volume.File
 	_, err := os.Lstat(dest)
 	exists := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -122,12 +124,18 @@ func openDest(dest string, container *volume.File, force bool) (*destination, er
 		if own, err := container.OSFile().Stat(); err == nil && os.SameFile(info, own) {
 			return nil, usagef("%s is the container itself", dest)
 		}
+		if old, err = holdReplaced(ctx, path, dest, info.Size()); err != nil {
+			return nil, err
+		}
 	}
 	file, err := createUnnamed(path)
 	if err != nil {
+		if old != nil {
+			old.Close()
+		}
 		return nil, err
 	}
-	return &destination{Writer: file, file: file, replace: exists}, nil
+	return &destination{Writer: file, file: file, replace: exists, replaced: old}, nil
 }
 
 // interruptibleWriter leaves a Write to itself when the context ends: a pipe
@@ -172,5 +180,8 @@ func (d *destination) publish() error {
 func (d *destination) discard() {
 	if d.file != nil {
 		d.file.discard()
+	}
+	if d.replaced != nil {
+		d.replaced.Close()
 	}
 }

@@ -76,15 +76,9 @@ func placeOfFile(ctx context.Context, want *creation, info fs.FileInfo) (*place,
 	if err != nil {
 		return nil, err
 	}
-	var old *volume.File
-	if info.Size() > 0 { // else nothing is in it that could be in use
-		if old, err = volume.OpenFile(path, false); err != nil {
-			return nil, err
-		}
-		if err := confirmLoss(ctx, want.path, old); err != nil {
-			old.Close()
-			return nil, err
-		}
+	old, err := holdReplaced(ctx, path, want.path, info.Size())
+	if err != nil {
+		return nil, err
 	}
 	size := want.size
 	if size == unsaid && info.Size() > 0 {
@@ -99,6 +93,25 @@ func placeOfFile(ctx context.Context, want *creation, info fs.FileInfo) (*place,
 	}
 	p.replaces, p.replaced = true, old
 	return p, nil
+}
+
+// holdReplaced locks the file at path, of size bytes, which the person calls
+// name, until it is replaced, so that nobody loses what is open, and asks if
+// something known would be lost. It returns nil for an empty file, which holds
+// nothing that could be in use.
+func holdReplaced(ctx context.Context, path, name string, size int64) (*volume.File, error) {
+	if size == 0 {
+		return nil, nil
+	}
+	old, err := volume.OpenFile(path, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := confirmLoss(ctx, name, old); err != nil {
+		old.Close()
+		return nil, err
+	}
+	return old, nil
 }
 
 // placeOnDevice takes a block device, which nobody else may use meanwhile.

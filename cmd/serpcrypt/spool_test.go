@@ -47,6 +47,24 @@ func TestSpool(t *testing.T) {
 	}
 }
 
+// Each spool has a key of its own.
+func TestSpoolKeys(t *testing.T) {
+	var onDisk [2][]byte
+	for i := range onDisk {
+		s, err := newSpool(context.Background(), bytes.NewReader(make([]byte, spoolSector)), t.TempDir(), spoolSector, serpent.Auto, func(int64) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.close()
+		if onDisk[i], err = io.ReadAll(io.NewSectionReader(s.file, 0, spoolSector)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if bytes.Equal(onDisk[0], onDisk[1]) {
+		t.Error("two spools of the same data are the same")
+	}
+}
+
 func TestSpoolTooLong(t *testing.T) {
 	for _, limit := range []int64{0, 10, spoolChunk, spoolChunk + 10} {
 		dir := t.TempDir()
