@@ -197,7 +197,7 @@ func (o *opening) openFile() (*volume.File, error) {
 
 // lookInside finds out what is to be mounted.
 func (o *opening) lookInside(file *volume.File, key *volume.Key) (err error) {
-	v, err := volume.Open(file, key.Bytes.Bytes(), volume.Options{ReadOnly: true})
+	v, err := volume.Open(file, key.Bytes.Bytes(), volume.Options{ReadOnly: true, KeyChecked: key.Slot != volume.AnySlot})
 	if err != nil {
 		return err
 	}

@@ -49,9 +49,6 @@ func (s *openSession) run(program string, args ...string) {
 
 // TestOpenTree keeps a real tree of files in a container.
 func TestOpenTree(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes some ten seconds")
-	}
 	s := newOpenSession(t)
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
