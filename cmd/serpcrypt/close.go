@@ -10,8 +10,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
-
-	"serpcrypt/internal/fusefs"
 )
 
 func closeCommand() *cli.Command {
@@ -86,6 +84,9 @@ func (f openContainer) close(ctx context.Context, lazy bool) error {
 	}
 	defer life.close()
 	if !life.alive() {
+		if f.alive { // just before; perhaps it has been closed in between
+			return reportEnd(f.entry)
+		}
 		return f.closeDead()
 	}
 	syncErr, err := f.unmount(lazy)
@@ -116,7 +117,7 @@ func (f openContainer) unmount(lazy bool) (syncErr, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !f.state.Raw && outer == nil {
+	if outer == nil {
 		return nil, nil // already done, by umount perhaps
 	}
 	if f.state.Driver == driverKernel {
@@ -126,16 +127,28 @@ func (f openContainer) unmount(lazy bool) (syncErr, err error) {
 	// Desktops look into new mounts for a moment.
 	const attempts, pause = 4, 100 * time.Millisecond
 	for attempt := 1; ; attempt++ {
-		err = fusefs.Unmount(f.state.MountPoint, lazy)
+		err = f.entry.unmountOuter(f.state, lazy)
 		if !errors.Is(err, unix.EBUSY) || attempt == attempts {
 			break
 		}
 		time.Sleep(pause)
 	}
+	if errors.Is(err, errCovered) {
+		return nil, failf(exitBusy, "umount "+f.state.MountPoint, "%s: %w", f.state.MountPoint, err)
+	}
 	if errors.Is(err, unix.EBUSY) {
 		return nil, failf(exitBusy, "end them, or use --lazy", "%s is in use%s", f.state.MountPoint, usersText(f.state.MountPoint))
 	}
-	return syncErr, err
+	if err != nil || lazy {
+		return syncErr, err
+	}
+	// Only now, as some such mounts go away together with the one unmounted.
+	others, err := mountsLike(outer)
+	if err != nil || len(others) == 0 {
+		return syncErr, err
+	}
+	err = failf(exitBusy, "umount "+others[0]+", then it is closed", "%s is unmounted, but still seen at %s", f.state.MountPoint, strings.Join(others, ", "))
+	return nil, errors.Join(err, syncErr)
 }
 
 // usersText names who uses the files below path, as far as this user can see.

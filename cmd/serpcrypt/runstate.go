@@ -163,6 +163,9 @@ func (f runtimeFolder) newEntry(state openState) (e runEntry, serverLock *os.Fil
 		return runEntry{}, nil, err
 	}
 	defer unlock()
+	if err := f.checkFree(state.MountPoint); err != nil {
+		return runEntry{}, nil, err
+	}
 	path, err := os.MkdirTemp(f.path, "")
 	if err != nil {
 		return runEntry{}, nil, fmt.Errorf("runtime folder: %w", err)
@@ -185,6 +188,21 @@ func (f runtimeFolder) newEntry(state openState) (e runEntry, serverLock *os.Fil
 		return e, serverLock, err
 	}
 	return e, serverLock, e.writeState(state)
+}
+
+// checkFree refuses a mount point where another container is about to be
+// mounted, which the table of mounts does not show yet.
+func (f runtimeFolder) checkFree(mountPoint string) error {
+	entries, err := f.entries()
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if s, err := e.readState(); err == nil && s.Opening && s.MountPoint == mountPoint && e.alive() {
+			return failf(exitBusy, hintAnotherDir, "mount point %s: %s is being opened there", mountPoint, s.Container)
+		}
+	}
+	return nil
 }
 
 // entries returns what is in the runtime folder.

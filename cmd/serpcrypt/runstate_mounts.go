@@ -19,32 +19,50 @@ import (
 // Nothing here looks at a mount point itself: if its server is dead or stuck,
 // that would fail or wait. The kernel's table of mounts says enough.
 
-// topMount returns the mount that is seen at path, which is absolute and has
-// no symbolic links, or nil.
+// mountsAt returns what is mounted at path, which is absolute and has no
+// symbolic links. The last is the one that is seen there; it covers the others.
+func mountsAt(path string) ([]*mountinfo.Info, error) {
+	return findMounts(func(m *mountinfo.Info) bool { return m.Mountpoint == path })
+}
+
+// topMount returns the mount that is seen at path, or nil.
 func topMount(path string) (*mountinfo.Info, error) {
-	mounts, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(path))
-	if err != nil {
-		return nil, fmt.Errorf("table of mounts: %w", err)
-	}
-	if len(mounts) == 0 {
-		return nil, nil
+	mounts, err := mountsAt(path)
+	if err != nil || len(mounts) == 0 {
+		return nil, err
 	}
 	return mounts[len(mounts)-1], nil
 }
 
-// mountsBelow returns the mount points inside of path.
-func mountsBelow(path string) ([]string, error) {
-	mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
-		return !strings.HasPrefix(m.Mountpoint, path+"/"), false
-	})
+func findMounts(wanted func(m *mountinfo.Info) bool) ([]*mountinfo.Info, error) {
+	mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) { return !wanted(m), false })
 	if err != nil {
 		return nil, fmt.Errorf("table of mounts: %w", err)
 	}
-	var below []string
+	return mounts, nil
+}
+
+// mountsBelow returns the mount points inside of path.
+func mountsBelow(path string) ([]string, error) {
+	mounts, err := findMounts(func(m *mountinfo.Info) bool { return strings.HasPrefix(m.Mountpoint, path+"/") })
+	return mountPoints(mounts), err
+}
+
+// mountsLike returns where what m is, or was, a mount of can be seen: bind
+// mounts, for example.
+func mountsLike(m *mountinfo.Info) ([]string, error) {
+	mounts, err := findMounts(func(other *mountinfo.Info) bool {
+		return other.Major == m.Major && other.Minor == m.Minor && other.FSType == m.FSType && other.Source == m.Source
+	})
+	return mountPoints(mounts), err
+}
+
+func mountPoints(mounts []*mountinfo.Info) []string {
+	var points []string
 	for _, m := range mounts {
-		below = append(below, m.Mountpoint)
+		points = append(points, m.Mountpoint)
 	}
-	return below, nil
+	return points
 }
 
 // resolvePath makes path absolute and free of symbolic links, and does not
@@ -73,21 +91,52 @@ func resolvePath(path string) (string, error) {
 	return "", fmt.Errorf("%s: %w", path, unix.ELOOP)
 }
 
-// outerMount returns the mount of the file system at the entry's mount point,
-// or nil if there is none, or one of somebody else.
+// outerMount returns the entry's mount at its mount point, of the file system
+// or, with --raw, the volume. It is nil if there is none, or only such of
+// somebody else. Others may cover it.
 func (e runEntry) outerMount(s openState) (*mountinfo.Info, error) {
-	m, err := topMount(s.MountPoint)
-	if err != nil || m == nil {
+	mounts, err := mountsAt(s.MountPoint)
+	if err != nil || len(mounts) == 0 {
 		return nil, err
 	}
-	if m.Source == e.rawFile() {
-		return m, nil
-	}
 	loops, err := loopdev.Find(e.rawFile())
-	if err == nil && slices.Contains(loops, m.Source) {
-		return m, nil
+	for _, m := range slices.Backward(mounts) {
+		if s.Raw && isVolume(m, s) || !s.Raw && (m.Source == e.rawFile() || slices.Contains(loops, m.Source)) {
+			return m, nil
+		}
 	}
 	return nil, err
+}
+
+func isVolume(m *mountinfo.Info, s openState) bool {
+	return m.FSType == fusefs.Type && m.Source == fuseSource(s)
+}
+
+// errCovered: unmounting would hit the mount of somebody else.
+var errCovered = fmt.Errorf("another file system is mounted over it: %w", unix.EBUSY)
+
+// unmountOuter unmounts what outerMount returns. If there is nothing, or
+// somebody else is faster, all is well.
+func (e runEntry) unmountOuter(s openState, lazy bool) error {
+	m, err := e.outerMount(s)
+	if err != nil || m == nil {
+		return err
+	}
+	top, err := topMount(s.MountPoint)
+	if err != nil {
+		return err
+	}
+	if top != nil && top.ID != m.ID {
+		return errCovered
+	}
+	err = fusefs.Unmount(s.MountPoint, lazy)
+	if err == nil {
+		return nil
+	}
+	if m, lookErr := e.outerMount(s); lookErr == nil && m == nil {
+		return nil
+	}
+	return err
 }
 
 // fuseDir returns where the server mounts the volume.
@@ -100,9 +149,12 @@ func (e runEntry) fuseDir(s openState) string {
 
 // fuseMounted reports whether what the server mounted is still in place.
 func (e runEntry) fuseMounted(s openState) (bool, error) {
+	if s.Raw {
+		m, err := e.outerMount(s)
+		return m != nil, err
+	}
 	m, err := topMount(e.fuseDir(s))
-	ours := m != nil && m.FSType == fusefs.Type && (!s.Raw || m.Source == fuseSource(s))
-	return ours, err
+	return m != nil && m.FSType == fusefs.Type, err
 }
 
 // fuseSource is what the table of mounts shows as the device of a volume.
@@ -125,11 +177,8 @@ func (e runEntry) cleanUp() error {
 	// Whoever has files open there gets nothing but errors any more, so they
 	// are no reason to leave it.
 	if state.MountPoint != "" && !state.Raw {
-		if m, err := e.outerMount(state); err != nil || m != nil {
-			note(err)
-			if fusefs.Unmount(state.MountPoint, false) != nil {
-				note(fusefs.Unmount(state.MountPoint, true))
-			}
+		if e.unmountOuter(state, false) != nil {
+			note(e.unmountOuter(state, true))
 		}
 		loops, err := loopdev.Find(e.rawFile())
 		note(err)

@@ -105,6 +105,9 @@ func TestEntry(t *testing.T) {
 	if f, err := e.load(); err != nil || f != nil {
 		t.Errorf("on its way, it is already shown: %v, %v", f, err)
 	}
+	if _, _, err := folder.newEntry(state); err == nil {
+		t.Error("two containers may be opened at one mount point")
+	}
 	state.Opening = false
 	if err := e.writeState(state); err != nil {
 		t.Fatal(err)

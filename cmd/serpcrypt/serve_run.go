@@ -98,13 +98,8 @@ func (s *server) unmountWithin(limit time.Duration, lazy bool) (done bool) {
 	pause := firstPause
 	for deadline := time.Now().Add(limit); ; pause = min(2*pause, longestPause/5) {
 		if !s.state.Raw {
-			m, err := s.entry.outerMount(s.state)
-			s.note(err)
-			if m != nil {
-				err := fusefs.Unmount(s.state.MountPoint, lazy)
-				if !errors.Is(err, unix.EBUSY) {
-					s.note(err)
-				}
+			if err := s.entry.unmountOuter(s.state, lazy); !errors.Is(err, unix.EBUSY) {
+				s.note(err)
 			}
 		}
 		if s.mount.OpenFiles() == 0 && s.mount.Unmount() == nil {

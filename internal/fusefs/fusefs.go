@@ -64,8 +64,8 @@ type Options struct {
 	Log *log.Logger
 }
 
-// maxRequest is the most bytes that one read or write carries. Larger ones
-// gained nothing when measured, and cost memory per request in flight.
+// maxRequest is the most bytes that one read or write carries: as much as Linux
+// allows unless fs.fuse.max_pages_limit is raised.
 const maxRequest = 1 << 20
 
 // Server serves one mount, until it is unmounted.
