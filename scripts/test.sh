@@ -17,7 +17,7 @@ need_packages gcc=gcc /usr/include/stdlib.h=libc6-dev diff=diffutils fusermount3
 [ ! -w /dev/fuse ] || need_fuse
 
 # The packages that work with several goroutines.
-concurrent='./cipher/modes/... ./volume/... ./internal/...'
+concurrent='./cipher/modes ./volume ./internal/...'
 # Everything that is not about this machine: runs without assembly and as 386 too.
 portable='./cipher/... ./hash/... ./internal/hashes/... ./kdf/... ./volume/...'
 
