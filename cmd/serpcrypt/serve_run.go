@@ -133,7 +133,14 @@ func (s *server) syncOuter() {
 		return
 	}
 	synced := make(chan error, 1)
-	go func() { synced <- syncFileSystem(s.state.MountPoint) }()
+	go func() {
+		if top, err := topMount(s.state.MountPoint); err != nil || top == nil || top.ID != m.ID {
+			unix.Sync() // it is covered by another, so there is no path to it
+			synced <- err
+			return
+		}
+		synced <- syncFileSystem(s.state.MountPoint)
+	}()
 	select {
 	case err := <-synced:
 		s.note(err)
