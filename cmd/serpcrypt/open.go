@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -127,6 +128,11 @@ func newOpening(c *cli.Context, container, mountPoint string) (*opening, error) 
 	}
 	if o.state.Container, err = resolvePath(container); err != nil {
 		return nil, err
+	}
+	for _, path := range []string{o.state.MountPoint, o.state.Container} {
+		if !utf8.ValidString(path) { // the state of what is open is JSON
+			return nil, failf(exitUsage, "rename it", "%q is not in UTF-8", path)
+		}
 	}
 	if err := removeDead(o.state); err != nil {
 		return nil, err

@@ -66,11 +66,26 @@ func runtimePath() string {
 	}
 	// A session without the variable is to see the same containers.
 	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", uid)} {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() && filepath.IsAbs(dir) {
+		// After su it may be that of another user.
+		if info, err := os.Stat(dir); err == nil && info.IsDir() && filepath.IsAbs(dir) && ownerOf(info) == uid {
 			return filepath.Join(dir, "serpcrypt")
 		}
 	}
 	return filepath.Join(os.TempDir(), "serpcrypt-"+strconv.Itoa(uid))
+}
+
+// resolvedRuntimePath is runtimePath as the kernel's table of mounts has it:
+// absolute and without symbolic links on the way. The folder itself may be one.
+func resolvedRuntimePath() (string, error) {
+	path, err := filepath.Abs(runtimePath())
+	if err != nil {
+		return "", fmt.Errorf("runtime folder: %w", err)
+	}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return "", fmt.Errorf("runtime folder: %w", err)
+	}
+	return filepath.Join(parent, filepath.Base(path)), nil
 }
 
 // runtimeFolder is the folder at a path that nobody else can write to.
@@ -78,7 +93,10 @@ type runtimeFolder struct{ path string }
 
 // makeRuntimeFolder returns the runtime folder, and makes it where it is missing.
 func makeRuntimeFolder() (runtimeFolder, error) {
-	path := runtimePath()
+	path, err := resolvedRuntimePath()
+	if err != nil {
+		return runtimeFolder{}, err
+	}
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return runtimeFolder{}, fmt.Errorf("runtime folder: %w", err)
 	}
@@ -87,8 +105,10 @@ func makeRuntimeFolder() (runtimeFolder, error) {
 
 // findRuntimeFolder returns the runtime folder if there is one.
 func findRuntimeFolder() (folder runtimeFolder, exists bool, err error) {
-	path := runtimePath()
-	err = checkPrivate(path)
+	path, err := resolvedRuntimePath()
+	if err == nil {
+		err = checkPrivate(path)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return runtimeFolder{}, false, nil
 	}
@@ -103,13 +123,13 @@ func checkPrivate(path string) error {
 		return fmt.Errorf("runtime folder: %w", err)
 	}
 	reason := ""
-	owner := info.Sys().(*syscall.Stat_t).Uid
+	owner := ownerOf(info)
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
 		reason = "it is a symbolic link"
 	case !info.IsDir():
 		reason = "it is not a directory"
-	case int(owner) != os.Geteuid():
+	case owner != os.Geteuid():
 		reason = fmt.Sprintf("it belongs to user %d", owner)
 	case info.Mode().Perm()&0o077 != 0:
 		reason = fmt.Sprintf("others have access to it (mode %04o)", info.Mode().Perm())
@@ -118,6 +138,8 @@ func checkPrivate(path string) error {
 	}
 	return failf(exitPermission, "remove "+path, "runtime folder %s is not to be trusted: %s", path, reason)
 }
+
+func ownerOf(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
 // lock keeps other processes from making or cleaning up entries until unlock
 // is called.
@@ -307,6 +329,11 @@ func (e runEntry) load() (*openContainer, error) {
 		}
 		defer unlock()
 		if _, err := os.Stat(e.path); err != nil || e.alive() {
+			return nil, nil
+		}
+		// Nothing has been mounted from it yet, or nothing is any more, unless
+		// it cannot be removed.
+		if e.remove() == nil {
 			return nil, nil
 		}
 		return &openContainer{entry: e}, nil

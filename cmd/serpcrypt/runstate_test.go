@@ -89,6 +89,14 @@ func TestRuntimePath(t *testing.T) {
 	if got := runtimePath(); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+	// "/" belongs to root alone, as the folder of another user's session does
+	// to that user.
+	if os.Geteuid() != 0 {
+		t.Setenv("XDG_RUNTIME_DIR", "/")
+		if got := runtimePath(); got == "/serpcrypt" {
+			t.Error("the folder of another user is taken")
+		}
+	}
 }
 
 func TestEntry(t *testing.T) {
@@ -142,18 +150,26 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// TestEntryHalfMade takes what a crash leaves for dead, but not what is being
-// made.
+// TestEntryHalfMade clears away what a crash leaves, but not what is being made.
 func TestEntryHalfMade(t *testing.T) {
 	folder := testRuntime(t)
 	e := runEntry{filepath.Join(folder.path, "1")}
 	if err := os.Mkdir(e.path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if f, err := e.load(); err != nil || f == nil || f.alive {
-		t.Errorf("a bare folder is shown as %+v, %v", f, err)
+	if err := errors.Join(os.Mkdir(e.rawDir(), 0o700), os.WriteFile(e.lockPath(), nil, 0o600), os.WriteFile(e.statePath()+".new", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := e.load(); err != nil || f != nil {
+		t.Errorf("a folder without state is shown as %+v, %v", f, err)
+	}
+	if _, err := os.Stat(e.path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder without state stays: %v", err)
 	}
 
+	if err := os.Mkdir(e.path, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	unlock, err := folder.lock() // as newEntry does
 	if err != nil {
 		t.Fatal(err)
