@@ -268,7 +268,7 @@ func closes(ts *testscript.TestScript, neg bool, args []string) {
 	for range 1500 {
 		entries, err := folder.entries()
 		ts.Check(err)
-		if len(entries) == 0 {
+		if len(entries) == 0 && len(findUsers(folder.path)) == 0 {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
