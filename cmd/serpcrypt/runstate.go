@@ -321,7 +321,8 @@ func (e runEntry) folder() runtimeFolder { return runtimeFolder{filepath.Dir(e.p
 func (e runEntry) load() (*openContainer, error) {
 	alive := e.alive()
 	state, err := e.readState()
-	if errors.Is(err, fs.ErrNotExist) && !alive {
+	neverOpened := err == nil && state.Opening
+	if (neverOpened || errors.Is(err, fs.ErrNotExist)) && !alive {
 		// Half made or half removed: if somebody is at it, let them finish.
 		unlock, err := e.folder().lock()
 		if err != nil {
@@ -331,14 +332,17 @@ func (e runEntry) load() (*openContainer, error) {
 		if _, err := os.Stat(e.path); err != nil || e.alive() {
 			return nil, nil
 		}
-		// Nothing has been mounted from it yet, or nothing is any more, unless
-		// it cannot be removed.
-		if e.remove() == nil {
+		if neverOpened {
+			err = e.cleanUp() // nobody has used it, so there is nothing to tell
+		} else {
+			err = e.remove() // unless something is mounted from it
+		}
+		if err == nil {
 			return nil, nil
 		}
-		return &openContainer{entry: e}, nil
+		return &openContainer{entry: e, state: state}, nil
 	}
-	if errors.Is(err, fs.ErrNotExist) || err == nil && alive && state.Opening {
+	if errors.Is(err, fs.ErrNotExist) || neverOpened {
 		return nil, nil
 	}
 	if err != nil {

@@ -167,6 +167,19 @@ func TestEntryHalfMade(t *testing.T) {
 		t.Errorf("a folder without state stays: %v", err)
 	}
 
+	// The one who opened it was killed before it was open.
+	opening, lock, err := folder.newEntry(openState{Container: "/c", MountPoint: "/m", Opening: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.Close()
+	if found, err := findOpen(); err != nil || len(found) != 0 {
+		t.Errorf("what never was open is shown as %+v, %v", found, err)
+	}
+	if _, err := os.Stat(opening.path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what never was open stays: %v", err)
+	}
+
 	if err := os.Mkdir(e.path, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +195,7 @@ func TestEntryHalfMade(t *testing.T) {
 		}
 		loaded <- f
 	}()
-	lock, err := os.Create(e.lockPath())
+	lock, err = os.Create(e.lockPath())
 	if err != nil {
 		t.Fatal(err)
 	}
