@@ -113,7 +113,7 @@ func (c *Cipher) check(dst, src []byte) {
 	if len(dst) < len(src) {
 		panic("serpent: output smaller than input")
 	}
-	if overlapInexactly(dst[:len(src)], src) {
+	if inexactOverlap(dst[:len(src)], src) {
 		panic("serpent: invalid buffer overlap")
 	}
 }
@@ -138,12 +138,12 @@ func (c *Cipher) checkSectors(dst, src, ivs []byte) (size int) {
 	return size
 }
 
-// overlapInexactly tells whether x and y, of the same length, share memory at
-// different places.
-func overlapInexactly(x, y []byte) bool {
-	if len(x) == 0 {
+// inexactOverlap reports whether x and y, of equal length, share memory
+// without being the same.
+func inexactOverlap(x, y []byte) bool {
+	if len(x) == 0 || &x[0] == &y[0] {
 		return false
 	}
-	p, q := uintptr(unsafe.Pointer(&x[0])), uintptr(unsafe.Pointer(&y[0]))
-	return p != q && p < q+uintptr(len(y)) && q < p+uintptr(len(x))
+	xStart, yStart := uintptr(unsafe.Pointer(&x[0])), uintptr(unsafe.Pointer(&y[0]))
+	return xStart < yStart+uintptr(len(y)) && yStart < xStart+uintptr(len(x))
 }
