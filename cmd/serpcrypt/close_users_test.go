@@ -21,7 +21,7 @@ func TestFindUsers(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(used, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	copyFile(t, filepath.Join(used, "cat"), lookPath(t, "cat"), 0o700)
+	copyProgram(t, filepath.Join(used, "cat"), lookPath(t, "cat"), 0o700)
 	file, err := os.Open(filepath.Join(used, "file"))
 	if err != nil {
 		t.Fatal(err)

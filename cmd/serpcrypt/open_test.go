@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,7 +82,11 @@ func TestOpenAsUser(t *testing.T) {
 	const nobody = 65534
 	dir := openFolder(t)
 	program := filepath.Join(dir, "serpcrypt.test")
-	copyFile(t, program, "/proc/self/exe", 0o755)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	copyProgram(t, program, self, 0o755)
 	if err := os.CopyFS(filepath.Join(dir, "testdata"), os.DirFS("testdata")); err != nil {
 		t.Fatal(err)
 	}
@@ -180,22 +183,13 @@ func openFolder(t *testing.T) string {
 	return dir
 }
 
-func copyFile(t *testing.T, to, from string, mode os.FileMode) {
+// copyProgram copies a program by another process. While this one has the copy
+// open for writing, any test that forks would hold it open too, and what is open
+// for writing cannot be run ("text file busy").
+func copyProgram(t *testing.T, to, from string, mode os.FileMode) {
 	t.Helper()
-	source, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer source.Close()
-	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(target, source); err != nil {
-		t.Fatal(err)
-	}
-	if err := target.Close(); err != nil {
-		t.Fatal(err)
+	if output, err := exec.Command("install", "-m", fmt.Sprintf("%o", mode), from, to).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
 	}
 }
 
