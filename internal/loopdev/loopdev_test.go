@@ -189,7 +189,9 @@ func TestStopZeroing(t *testing.T) {
 	})
 	d := attach(t, filepath.Join(dir, fusefs.FileName), Options{})
 
+	h.Lock()
 	before := bytes.Clone(h.data)
+	h.Unlock()
 	err = d.StopZeroing()
 	if errors.Is(err, ErrZeroing) {
 		skip.Skip(t, err.Error())
