@@ -22,6 +22,8 @@ type FieldError struct {
 
 const noSlot = -1
 
+const fieldActive = "active" // of a slot
+
 func (e *FieldError) Error() string {
 	where := ""
 	if e.Slot != noSlot {
@@ -36,7 +38,7 @@ func (e *FieldError) Error() string {
 // others can.
 func (h *Header) Validate(storeSize int64) error {
 	for _, fault := range h.Faults(storeSize) {
-		if fault.Slot == noSlot || fault.Offset != offsetInSlot(fault.Slot, offActive) {
+		if fault.Field != fieldActive {
 			return fault
 		}
 	}
@@ -179,7 +181,7 @@ func (v *validator) checkSlot(i int) {
 		v.checkIterations(i, offsetInSlot(i, offIterations), slot.Iterations)
 	case SlotDisabled:
 	default:
-		v.fault("active", i, offsetInSlot(i, offActive), "%#08x means neither enabled (%#08x) nor disabled (%#08x)", slot.Active, SlotEnabled, SlotDisabled)
+		v.fault(fieldActive, i, offsetInSlot(i, offActive), "%#08x means neither enabled (%#08x) nor disabled (%#08x)", slot.Active, SlotEnabled, SlotDisabled)
 	}
 	v.checkMaterial(i)
 	if slot.Stripes != Stripes {
