@@ -117,16 +117,9 @@ func (c *luks1Container) checkKey(key []byte) error {
 // extents: one, from the payload's start to the end of the store. Its sectors
 // are numbered from 0.
 func (c *luks1Container) extents() ([]extent, error) {
-	begin := c.h.PayloadOffset()
-	fault := func(reason string) error {
-		return &FormatError{"payload sector", noSlot, luks1.OffsetPayloadSector, reason}
+	offset, size, err := c.h.Payload(c.size)
+	if err != nil {
+		return nil, formatError(err)
 	}
-	if begin == 0 {
-		return nil, fault("0: this header belongs to a payload in another file, which is not supported")
-	}
-	size := (c.size - begin) / luks1.SectorSize * luks1.SectorSize
-	if size <= 0 {
-		return nil, fault(fmt.Sprintf("the payload begins at byte %d, where the container ends (byte %d): there is none", begin, c.size))
-	}
-	return []extent{{size: size, offset: begin, spec: c.h.Spec(), sectorSize: luks1.SectorSize}}, nil
+	return []extent{{size: size, offset: offset, spec: c.h.Spec(), sectorSize: luks1.SectorSize}}, nil
 }

@@ -55,7 +55,7 @@ const (
 	offCipherName       = 8
 	offCipherMode       = 40
 	offHash             = 72
-	OffsetPayloadSector = 104
+	offPayloadSector    = 104
 	offKeyBytes         = 108
 	offDigest           = 112
 	offDigestSalt       = 132

@@ -76,7 +76,7 @@ func TestOffsets(t *testing.T) {
 		"cipher name":       {offCipherName, 32, func(h *Header) { fill(h.CipherName[:]) }},
 		"cipher mode":       {offCipherMode, 32, func(h *Header) { fill(h.CipherMode[:]) }},
 		"hash":              {offHash, 32, func(h *Header) { fill(h.Hash[:]) }},
-		"payload sector":    {OffsetPayloadSector, 4, func(h *Header) { h.PayloadSector = math.MaxUint32 }},
+		"payload sector":    {offPayloadSector, 4, func(h *Header) { h.PayloadSector = math.MaxUint32 }},
 		"key bytes":         {offKeyBytes, 4, func(h *Header) { h.KeyBytes = math.MaxUint32 }},
 		"digest":            {offDigest, 20, func(h *Header) { fill(h.Digest[:]) }},
 		"digest salt":       {offDigestSalt, 32, func(h *Header) { fill(h.DigestSalt[:]) }},
@@ -281,6 +281,29 @@ func TestValidateOfShortContainers(t *testing.T) {
 	if err := h.Validate(h.EndOfSlots() - 1); !errors.As(err, &field) || field.Slot != 7 {
 		t.Errorf("detached, slot 7 cut short: %v", err)
 	}
+}
+
+func TestPayload(t *testing.T) {
+	h, _ := newHeader(t)
+	begin := h.PayloadOffset()
+	for _, c := range []struct{ storeSize, want int64 }{{begin + 512, 512}, {begin + 1023, 512}, {begin + 1<<40, 1 << 40}} {
+		if offset, size, err := h.Payload(c.storeSize); offset != begin || size != c.want || err != nil {
+			t.Errorf("%d bytes: got %d, %d, %v; want %d, %d", c.storeSize, offset, size, err, begin, c.want)
+		}
+	}
+	refused := func(storeSize int64) {
+		t.Helper()
+		_, _, err := h.Payload(storeSize)
+		var field *FieldError
+		if !errors.As(err, &field) || field.Field != "payload sector" || field.Slot != -1 || field.Offset != 104 {
+			t.Errorf("%d bytes: got %v", storeSize, err)
+		}
+	}
+	for _, storeSize := range []int64{0, 1024, begin - 512, begin, begin + 511} {
+		refused(storeSize)
+	}
+	h.PayloadSector = 0
+	refused(1 << 40)
 }
 
 func TestFaultsOfABrokenActiveField(t *testing.T) {

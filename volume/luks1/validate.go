@@ -22,7 +22,10 @@ type FieldError struct {
 
 const noSlot = -1
 
-const fieldActive = "active" // of a slot
+const (
+	fieldPayloadSector = "payload sector"
+	fieldActive        = "active" // of a slot
+)
 
 func (e *FieldError) Error() string {
 	where := ""
@@ -43,6 +46,23 @@ func (h *Header) Validate(storeSize int64) error {
 		}
 	}
 	return nil
+}
+
+// Payload returns where the payload of a container of storeSize bytes begins
+// and how long it is, in bytes: whole sectors, at least one. The error is a
+// *FieldError.
+func (h *Header) Payload(storeSize int64) (offset, size int64, err error) {
+	offset = h.PayloadOffset()
+	if offset == 0 {
+		return 0, 0, &FieldError{fieldPayloadSector, noSlot, offPayloadSector,
+			"0: this header belongs to a payload in another file, which is not supported"}
+	}
+	size = (storeSize - offset) / SectorSize * SectorSize
+	if size <= 0 {
+		return 0, 0, &FieldError{fieldPayloadSector, noSlot, offPayloadSector,
+			fmt.Sprintf("the payload begins at byte %d, where the container ends (byte %d): there is none", offset, storeSize)}
+	}
+	return offset, size, nil
 }
 
 // Faults returns all that is wrong with the header of a container of storeSize
@@ -134,7 +154,7 @@ func (v *validator) checkHash() {
 
 func (v *validator) checkPayload() {
 	if begin := v.h.PayloadOffset(); begin > v.storeSize {
-		v.fault("payload sector", noSlot, OffsetPayloadSector, "the payload begins at byte %d, the container ends at byte %d", begin, v.storeSize)
+		v.fault(fieldPayloadSector, noSlot, offPayloadSector, "the payload begins at byte %d, the container ends at byte %d", begin, v.storeSize)
 	}
 }
 
