@@ -230,13 +230,9 @@ func (f *Formatted) Header() *Header {
 }
 
 // Commit makes a container of it: it waits until all else is on the disk, then
-// writes the header, syncs that, and reads it back.
-func (f *Formatted) Commit() error {
-	if err := f.h.Save(f.store); err != nil {
-		return fmt.Errorf("volume: %w", err)
-	}
-	return nil
-}
+// writes the header, syncs that, and reads it back. If the disk gives something
+// else, the error is a *FormatError.
+func (f *Formatted) Commit() error { return formatError(f.h.Save(f.store)) }
 
 // Close wipes the volume key.
 func (f *Formatted) Close() { f.key.Close() }

@@ -315,6 +315,34 @@ func testPowerCuts(t *testing.T, fill bool) {
 	}
 }
 
+// forgetful is a disk that loses what is written to its first sector.
+type forgetful struct{ *faultstore.Store }
+
+func (f forgetful) WriteAt(p []byte, off int64) (int, error) {
+	if off == 0 {
+		return len(p), nil
+	}
+	return f.Store.WriteAt(p, off)
+}
+
+func TestCommitReadsBack(t *testing.T) {
+	s := newStore(quick.PayloadOffset + 512)
+	f, err := Format(background, s, passphrase, quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	f.store = forgetful{s}
+	var fault *FormatError
+	if err := f.Commit(); !errors.As(err, &fault) || fault.Field != "header" || fault.Slot != noSlot {
+		t.Errorf("got %v, want a FormatError of the header", err)
+	}
+	f.store = s
+	if err := f.Commit(); err != nil {
+		t.Error(err)
+	}
+}
+
 // makeContainer does what create does, with or without --sparse.
 func makeContainer(s Store, fill bool) error {
 	f, err := Format(background, s, passphrase, quick)

@@ -25,14 +25,17 @@ func parseLUKS1(s Store, size int64, head []byte) (container, error) {
 	return &luks1Container{s, size, h}, nil
 }
 
-// formatError makes a *FormatError of a *luks1.FieldError. The header is at
-// the container's start, so the offset is the same.
+// formatError makes a *FormatError of a *luks1.FieldError, and wraps others.
+// The header is at the container's start, so the offset is the same.
 func formatError(err error) error {
 	var field *luks1.FieldError
-	if errors.As(err, &field) {
+	switch {
+	case errors.As(err, &field):
 		return (*FormatError)(field)
+	case err != nil:
+		return fmt.Errorf("volume: %w", err)
 	}
-	return err
+	return nil
 }
 
 func (c *luks1Container) header() *Header {

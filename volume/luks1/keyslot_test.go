@@ -361,8 +361,9 @@ func (lyingDisk) WriteAt(p []byte, off int64) (int, error) { return len(p), nil 
 
 func TestSaveReadsBack(t *testing.T) {
 	h, _ := newHeader(t)
-	if err := h.Save(lyingDisk{faultstore.New(make([]byte, 4096))}); err == nil {
-		t.Error("a header that was not written is taken")
+	err := h.Save(lyingDisk{faultstore.New(make([]byte, 4096))})
+	if field := new(FieldError); !errors.As(err, &field) || field.Field != "header" || field.Slot != -1 {
+		t.Errorf("a header that was not written: got %v, want a FieldError", err)
 	}
 }
 

@@ -2,7 +2,6 @@ package luks1
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 )
@@ -18,9 +17,10 @@ type Store interface {
 // material out of, in bytes.
 const headerSpace = 1024
 
-// Save writes and syncs the header and reads it back. The first sector, which
-// makes the header one, comes last: a disk writes it whole or not at all, and
-// what was written before, key material above all, is synced by then.
+// Save writes and syncs the header and reads it back; if that gives something
+// else, the error is a *FieldError. The first sector, which makes the header
+// one, comes last: a disk writes it whole or not at all, and what was written
+// before, key material above all, is synced by then.
 func (h *Header) Save(s Store) error {
 	var space [headerSpace]byte
 	copy(space[:], h.Marshal())
@@ -37,7 +37,7 @@ func (h *Header) Save(s Store) error {
 		return fmt.Errorf("luks1: header: %w", err)
 	}
 	if !bytes.Equal(got[:], space[:]) {
-		return errors.New("luks1: header: read back it is not what was written")
+		return &FieldError{"header", noSlot, 0, "read back it is not what was written"}
 	}
 	return nil
 }
