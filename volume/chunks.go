@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -42,27 +43,20 @@ func (m *progressMeter) add(n int) {
 // done, one fails, or ctx is done.
 func eachChunk(ctx context.Context, size int64, progress Progress, newWorker func() func(off int64, n int) error) error {
 	meter := newProgressMeter(progress, size)
-	var mu sync.Mutex
-	var next int64
-	take := func() (off int64, n int) {
-		mu.Lock()
-		defer mu.Unlock()
-		off, n = next, int(min(chunkSize, size-next))
-		next += int64(n)
-		return off, n
-	}
+	var taken atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() error {
 			work := newWorker()
 			for {
-				off, n := take()
-				if n == 0 {
+				off := taken.Add(chunkSize) - chunkSize
+				if off >= size {
 					return nil
 				}
 				if err := ctx.Err(); err != nil {
 					return err
 				}
+				n := int(min(chunkSize, size-off))
 				if err := work(off, n); err != nil {
 					return err
 				}
