@@ -378,7 +378,7 @@ func stateOf(t *testing.T, s Store, oldPassphrase []byte, filled bool) string {
 		return "broken"
 	}
 	defer key.Close()
-	v, err := Open(s, key.Bytes.Bytes(), Options{ReadOnly: true})
+	v, err := Open(s, key, Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}

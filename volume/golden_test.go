@@ -30,7 +30,7 @@ func testGolden(t *testing.T, images []*golden.Image) {
 					t.Errorf("slot %d opens with %x, want slot %d and %x", key.Slot, key.Bytes.Bytes(), slot, image.VolumeKey)
 				}
 				forEachKernel(t, func(t *testing.T, k serpent.Kernel) {
-					v, err := Open(s, key.Bytes.Bytes(), Options{Kernel: k, ReadOnly: true})
+					v, err := Open(s, key, Options{Kernel: k, ReadOnly: true})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -43,7 +43,7 @@ func testGolden(t *testing.T, images []*golden.Image) {
 						t.Errorf("plaintext of %d bytes, SHA-256 %s; want %d, %s", out.Len(), sha256Hex(out.Bytes()), image.PayloadSize, image.PlaintextSHA256)
 					}
 				})
-				report, err := Verify(background, s, passphrase, slot, Options{}, nil)
+				report, err := Verify(background, s, key, Options{}, nil)
 				if err != nil || report.Err() != nil || report.Slot != slot || report.Bytes != image.PayloadSize {
 					t.Errorf("Verify: %v, %+v", err, report)
 				}
@@ -61,7 +61,12 @@ func TestGoldenWrite(t *testing.T) {
 	for _, image := range golden.Small(t) {
 		content := image.Unpack(t)
 		s := faultstore.New(bytes.Clone(content))
-		v, err := Open(s, image.VolumeKey, Options{})
+		key, err := CheckKey(background, s, image.VolumeKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := Open(s, key, Options{})
+		key.Close()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,17 +54,23 @@ func formatStore(t testing.TB, s Store, p Params) {
 // open opens the volume until the test ends.
 func open(t testing.TB, s Store, o Options) *Volume {
 	t.Helper()
-	key, err := Unlock(background, s, passphrase, AnySlot)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer key.Close()
-	v, err := Open(s, key.Bytes.Bytes(), o)
+	v, err := Open(s, unlocked(t, s), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { v.Close() })
 	return v
+}
+
+// unlocked returns the volume key until the test ends.
+func unlocked(t testing.TB, s Store) *Key {
+	t.Helper()
+	key, err := Unlock(background, s, passphrase, AnySlot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(key.Close)
+	return key
 }
 
 // layout is a way that a volume can lie in a store.

@@ -12,10 +12,11 @@ import (
 // AnySlot stands for every key slot in use.
 const AnySlot = -1
 
-// Key is a volume key and the key slot that it came out of.
+// Key is a volume key that has been compared with the header's digest, as
+// Unlock and CheckKey do.
 type Key struct {
 	Bytes *secret.Buffer
-	Slot  int
+	Slot  int // the key slot that it came out of, or AnySlot
 }
 
 // Close wipes the key.
@@ -61,6 +62,29 @@ func unlock(ctx context.Context, c container, passphrase []byte, slot int) (*Key
 		return nil, unreadable
 	}
 	return nil, ErrPassphrase
+}
+
+// CheckKey makes a Key of the bytes of a volume key, which it copies. Like
+// Unlock it returns at once when ctx is done.
+//
+// Errors: ErrVolumeKey, a *FormatError, or those of the store.
+func CheckKey(ctx context.Context, s Store, key []byte) (*Key, error) {
+	c, err := openContainer(s)
+	if err != nil {
+		return nil, err
+	}
+	return checkKey(ctx, c, key)
+}
+
+func checkKey(ctx context.Context, c container, key []byte) (*Key, error) {
+	own := secretCopy(key)
+	return beside(ctx, func() (*Key, error) {
+		if err := c.checkKey(own.Bytes()); err != nil {
+			own.Close()
+			return nil, err
+		}
+		return &Key{own, AnySlot}, nil
+	}, (*Key).Close)
 }
 
 func openSlot(ctx context.Context, c container, slot int, passphrase []byte) (*secret.Buffer, error) {

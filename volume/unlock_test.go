@@ -148,7 +148,7 @@ func TestCheapSlotsComeFirst(t *testing.T) {
 type slowContainer struct {
 	container
 	began, goOn chan struct{}
-	used        []byte // the passphrase
+	used        []byte // the passphrase or key
 }
 
 func (c *slowContainer) usableSlots() []int { return []int{3, 1} }
@@ -159,6 +159,11 @@ func (c *slowContainer) openSlot(slot int, passphrase []byte) (*secret.Buffer, e
 	c.used = bytes.Clone(passphrase)
 	close(c.began)
 	return secret.New(16), nil
+}
+
+func (c *slowContainer) checkKey(key []byte) error {
+	_, err := c.openSlot(0, key)
+	return err
 }
 
 func TestUnlockDoesNotWaitWhenCancelled(t *testing.T) {
@@ -202,14 +207,49 @@ func TestBesideDropsWhatNobodyWaitsFor(t *testing.T) {
 	}
 }
 
-func TestOpen(t *testing.T) {
-	s := format(t, quick, 5*512+511)
-	key, err := Unlock(background, s, passphrase, AnySlot)
+func TestCheckKey(t *testing.T) {
+	s := format(t, quick, 512)
+	right := unlocked(t, s).Bytes.Bytes()
+	key, err := CheckKey(background, s, right)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer key.Close()
-	v, err := Open(s, key.Bytes.Bytes(), Options{})
+	if key.Slot != AnySlot || !bytes.Equal(key.Bytes.Bytes(), right) || &key.Bytes.Bytes()[0] == &right[0] {
+		t.Errorf("got %+v, want a copy of the key", key)
+	}
+	key.Close()
+	other := bytes.Clone(right)
+	other[15] ^= 1
+	for _, wrong := range [][]byte{nil, other, make([]byte, 16), make([]byte, 32), right[:15]} {
+		if key, err := CheckKey(background, s, wrong); key != nil || err != ErrVolumeKey {
+			t.Errorf("wrong key of %d bytes: %v, want ErrVolumeKey", len(wrong), err)
+		}
+	}
+}
+
+func TestCheckKeyDoesNotWaitWhenCancelled(t *testing.T) {
+	c := &slowContainer{began: make(chan struct{}), goOn: make(chan struct{})}
+	ctx, cancel := context.WithCancel(background)
+	go func() {
+		<-c.began
+		cancel()
+	}()
+	own := secretCopy(passphrase)
+	if key, err := checkKey(ctx, c, own.Bytes()); key != nil || err != context.Canceled {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	// What goes on alone has a key of its own.
+	own.Close()
+	close(c.goOn)
+	<-c.began
+	if !bytes.Equal(c.used, passphrase) {
+		t.Errorf("compared %q", c.used)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	s := format(t, quick, 5*512+511)
+	v, err := Open(s, unlocked(t, s), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,9 +257,11 @@ func TestOpen(t *testing.T) {
 	if v.Size() != 5*512 {
 		t.Errorf("size %d, want that of 5 whole sectors", v.Size())
 	}
-	for _, wrong := range [][]byte{nil, make([]byte, 16), make([]byte, 32), key.Bytes.Bytes()[:15]} {
-		if _, err := Open(s, wrong, Options{}); err != ErrVolumeKey {
-			t.Errorf("wrong key of %d bytes: %v, want ErrVolumeKey", len(wrong), err)
+	// A key is trusted, unless it is of no length that the cipher takes.
+	for _, size := range []int{0, 15, 17} {
+		if v, err := Open(s, &Key{Bytes: secretCopy(make([]byte, size))}, Options{}); err == nil {
+			v.Close()
+			t.Errorf("a key of %d bytes is taken", size)
 		}
 	}
 }
@@ -279,9 +321,11 @@ func TestBadContainers(t *testing.T) {
 			}
 			_, err := Unlock(background, s, passphrase, AnySlot)
 			check("Unlock", err)
-			_, err = Open(s, make([]byte, 16), Options{})
+			_, err = Open(s, &Key{Bytes: secretCopy(make([]byte, 16))}, Options{})
 			check("Open", err)
-			report, err := Verify(background, s, passphrase, AnySlot, Options{}, nil)
+			_, err = CheckKey(background, s, make([]byte, 16))
+			check("CheckKey", err)
+			report, err := Verify(background, s, nil, Options{}, nil)
 			if err != nil {
 				t.Fatalf("Verify: %v", err)
 			}
@@ -299,7 +343,7 @@ func TestUnreadableHeader(t *testing.T) {
 	if _, err := ReadHeader(s); !errors.Is(err, syscall.EIO) {
 		t.Errorf("ReadHeader: %v", err)
 	}
-	if _, err := Verify(background, s, passphrase, AnySlot, Options{}, nil); !errors.Is(err, syscall.EIO) {
+	if _, err := Verify(background, s, nil, Options{}, nil); !errors.Is(err, syscall.EIO) {
 		t.Errorf("Verify: %v", err)
 	}
 }

@@ -82,30 +82,22 @@ func (r *Report) skip(names ...string) {
 	}
 }
 
-// Verify looks at all of a container: the header; a key slot, which the
-// passphrase must open; the digest; every sector of the payload, which the
-// chosen kernel and the portable one must decrypt to the same; and whether
-// the file system inside fits. It writes nothing.
+// Verify looks at all of a container: the header; every sector of the payload,
+// which the chosen kernel and the portable one must decrypt to the same; and
+// whether the file system inside fits. That the key is there shows that its key
+// slot and the digest are right. It writes nothing.
+//
+// key may be nil, as nobody gets one if the header is of no use. Then nothing
+// but the header is looked at.
 //
 // A changed byte of the payload it cannot see: it decrypts to something else,
 // and nothing says what it was.
 //
-// The faults are in the report. The error is that of ctx, ErrPassphrase,
-// ErrNoKeySlot, or one of the store that leaves nothing to verify.
-func Verify(ctx context.Context, s Store, passphrase []byte, slot int, o Options, progress Progress) (*Report, error) {
+// The faults are in the report. The error is that of ctx, or one of the store
+// that leaves nothing to verify.
+func Verify(ctx context.Context, s Store, key *Key, o Options, progress Progress) (*Report, error) {
 	v := verifier{store: s, options: o, progress: progress, newCipher: newCipher}
-	return v.verify(ctx, func(c container) (*Key, error) {
-		return unlock(ctx, c, passphrase, slot)
-	})
-}
-
-// VerifyWithKey is Verify by the volume key; the key slots are left out. The
-// error is also ErrVolumeKey.
-func VerifyWithKey(ctx context.Context, s Store, key []byte, o Options, progress Progress) (*Report, error) {
-	v := verifier{store: s, options: o, progress: progress, newCipher: newCipher}
-	return v.verify(ctx, func(container) (*Key, error) {
-		return &Key{secretCopy(key), noSlot}, nil
-	})
+	return v.verify(ctx, key)
 }
 
 type verifier struct {
@@ -116,29 +108,22 @@ type verifier struct {
 	report    Report
 }
 
-func (v *verifier) verify(ctx context.Context, findKey func(container) (*Key, error)) (*Report, error) {
+func (v *verifier) verify(ctx context.Context, key *Key) (*Report, error) {
 	r := &v.report
 	r.Slot = noSlot
-	c, extents, err := v.verifyHeader()
+	extents, err := v.verifyHeader()
 	if err != nil {
 		return nil, err
 	}
-	if r.Err() != nil && extents == nil {
+	if key == nil || extents == nil {
 		r.skip(CheckKeySlot, CheckDigest, CheckPayload, CheckFileSystem)
 		return r, nil
 	}
-	key, err := findKey(c)
-	if err != nil {
-		return nil, err
-	}
-	defer key.Close()
-	if r.Slot = key.Slot; r.Slot == noSlot {
+	if key.Slot == AnySlot {
 		r.skip(CheckKeySlot)
 	} else {
+		r.Slot = key.Slot
 		r.judge(CheckKeySlot)
-	}
-	if err := c.checkKey(key.Bytes.Bytes()); err != nil {
-		return nil, err
 	}
 	r.judge(CheckDigest)
 	if err := v.verifyPayload(ctx, extents, key.Bytes.Bytes()); err != nil {
@@ -148,15 +133,15 @@ func (v *verifier) verify(ctx context.Context, findKey func(container) (*Key, er
 }
 
 // verifyHeader returns no extents if the header is of no use.
-func (v *verifier) verifyHeader() (container, []extent, error) {
+func (v *verifier) verifyHeader() ([]extent, error) {
 	c, err := readContainer(v.store)
 	var fault *FormatError
 	if errors.As(err, &fault) {
 		v.report.judge(CheckHeader, fault)
-		return nil, nil, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	v.report.Header = c.header()
 	faults := c.faults()
@@ -168,7 +153,7 @@ func (v *verifier) verifyHeader() (container, []extent, error) {
 		}
 	}
 	v.report.judge(CheckHeader, faults...)
-	return c, extents, nil
+	return extents, nil
 }
 
 // verifyPayload compares the chosen kernel with the portable one.

@@ -37,7 +37,7 @@ func check(t *testing.T, r *Report, name string) Check {
 // verify is Verify of a container that can be opened.
 func verify(t *testing.T, s Store) *Report {
 	t.Helper()
-	r, err := Verify(background, s, passphrase, AnySlot, Options{}, nil)
+	r, err := Verify(background, s, unlocked(t, s), Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestVerifyOfAWholeContainer(t *testing.T) {
 	s := format(t, p, payload)
 	before := s.Bytes()
 	m := &meter{t: t, total: payload}
-	r, err := Verify(background, s, passphrase, AnySlot, Options{}, m.report)
+	r, err := Verify(background, s, unlocked(t, s), Options{}, m.report)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,37 +67,38 @@ func TestVerifyOfAWholeContainer(t *testing.T) {
 	}
 }
 
-func TestVerifyWithKey(t *testing.T) {
+func TestVerifyWithAKeyOfNoSlot(t *testing.T) {
 	s := format(t, quick, 4096)
-	key, err := Unlock(background, s, passphrase, AnySlot)
+	key, err := CheckKey(background, s, unlocked(t, s).Bytes.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer key.Close()
-	r, err := VerifyWithKey(background, s, key.Bytes.Bytes(), Options{Kernel: serpent.Generic}, nil)
+	r, err := Verify(background, s, key, Options{Kernel: serpent.Generic}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := "header: passed, key slot: skipped, digest: passed, payload: passed, file system: skipped"; results(r) != want || r.Slot != -1 || r.Kernel != serpent.Generic {
 		t.Errorf("got %s, %+v", results(r), r)
 	}
-	if _, err := VerifyWithKey(background, s, make([]byte, 16), Options{}, nil); err != ErrVolumeKey {
-		t.Errorf("wrong key: %v", err)
+}
+
+func TestVerifyWithoutKey(t *testing.T) {
+	r, err := Verify(background, format(t, quick, 4096), nil, Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "header: passed, key slot: skipped, digest: skipped, payload: skipped, file system: skipped"; results(r) != want || r.Slot != -1 {
+		t.Errorf("got %s, %+v", results(r), r)
 	}
 }
 
-func TestVerifyRefuses(t *testing.T) {
+func TestVerifyCancelled(t *testing.T) {
 	s := format(t, quick, 4096)
-	if _, err := Verify(background, s, []byte("wrong"), AnySlot, Options{}, nil); err != ErrPassphrase {
-		t.Errorf("wrong passphrase: %v", err)
-	}
-	if _, err := Verify(background, s, passphrase, 1, Options{}, nil); !errors.Is(err, ErrNoKeySlot) {
-		t.Errorf("slot not in use: %v", err)
-	}
 	ctx, cancel := context.WithCancel(background)
-	_, err := Verify(ctx, s, passphrase, AnySlot, Options{}, func(done, total int64) { cancel() })
+	_, err := Verify(ctx, s, unlocked(t, s), Options{}, func(done, total int64) { cancel() })
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -105,7 +106,11 @@ func TestVerifyOfHeaderFaults(t *testing.T) {
 	s := format(t, quick, 4096)
 	// One slot that cannot be used leaves the rest to be verified.
 	putSlotField(t, s, 6, atActive, 7)
-	r := verify(t, s)
+	key := unlocked(t, s)
+	r, err := Verify(background, s, key, Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if want := "header: failed, key slot: passed, digest: passed, payload: passed, file system: skipped"; results(r) != want {
 		t.Errorf("got %s, want %s", results(r), want)
 	}
@@ -115,7 +120,10 @@ func TestVerifyOfHeaderFaults(t *testing.T) {
 	// All faults of a header that is of no use.
 	putSlotField(t, s, 5, atStripes, 0)
 	putSlotField(t, s, 3, atMaterial, 0)
-	r = verify(t, s)
+	r, err = Verify(background, s, key, Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if want := "header: failed, key slot: skipped, digest: skipped, payload: skipped, file system: skipped"; results(r) != want {
 		t.Errorf("got %s, want %s", results(r), want)
 	}
@@ -187,7 +195,7 @@ func TestVerifyFindsAWrongKernel(t *testing.T) {
 			}
 			return cipher, err
 		}}
-		r, err := v.verify(background, func(c container) (*Key, error) { return unlock(background, c, passphrase, AnySlot) })
+		r, err := v.verify(background, unlocked(t, s))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +214,7 @@ func TestVerifyUsesBothKernels(t *testing.T) {
 			used = append(used, k)
 			return newCipher(e, key, k)
 		}}
-		r, err := v.verify(background, func(c container) (*Key, error) { return unlock(background, c, passphrase, AnySlot) })
+		r, err := v.verify(background, unlocked(t, s))
 		if err != nil {
 			t.Fatal(err)
 		}

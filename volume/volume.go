@@ -21,11 +21,6 @@ import (
 type Options struct {
 	Kernel   serpent.Kernel // the Serpent code to use
 	ReadOnly bool
-	// KeyChecked trusts the volume key: somebody has just compared it with the
-	// header's digest. Deriving that digest leaves a copy of the key in memory
-	// that is neither locked nor wiped, which a process that lives long shall
-	// not have.
-	KeyChecked bool
 }
 
 // Volume is an open container. Its methods may be called concurrently, and
@@ -53,25 +48,23 @@ type Volume struct {
 // inside the ciphers. The volume ends with the last whole sector. It uses the
 // store until Close, but does not close it.
 //
-// Errors: ErrVolumeKey, a *FormatError, or those of the store.
-func Open(s Store, key []byte, o Options) (*Volume, error) {
+// It trusts the key to be this container's. To derive the digest once more
+// would leave a copy of the key in memory that is neither locked nor wiped,
+// which a process that lives long shall not have.
+//
+// Errors: a *FormatError, or those of the store.
+func Open(s Store, key *Key, o Options) (*Volume, error) {
 	c, err := openContainer(s)
 	if err != nil {
 		return nil, err
-	}
-	if !o.KeyChecked {
-		if err := c.checkKey(key); err != nil {
-			return nil, err
-		}
 	}
 	extents, err := c.extents()
 	if err != nil {
 		return nil, err
 	}
-	return newVolume(s, extents, key, o)
+	return newVolume(s, extents, key.Bytes.Bytes(), o)
 }
 
-// newVolume trusts the key.
 func newVolume(s Store, extents []extent, key []byte, o Options) (*Volume, error) {
 	segments, err := newSegments(extents, key, o.Kernel, newCipher)
 	if err != nil {

@@ -53,7 +53,7 @@ func runExport(c *cli.Context) error {
 	}
 	defer key.Close()
 	warnOfSwap()
-	v, err := volume.Open(file, key.Bytes.Bytes(), volume.Options{Kernel: kernel, ReadOnly: true})
+	v, err := volume.Open(file, key, volume.Options{Kernel: kernel, ReadOnly: true})
 	if err != nil {
 		return err
 	}

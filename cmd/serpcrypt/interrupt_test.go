@@ -105,6 +105,37 @@ func TestInterruptedExport(t *testing.T) {
 	}
 }
 
+// TestInterruptedKeyCheck: a header may say that to check a volume key takes
+// an hour.
+func TestInterruptedKeyCheck(t *testing.T) {
+	box := newBox(t)
+	poke(t, box, 164, "\x77\x35\x94\x00") // 2000000000 digest iterations (LUKS1 On-Disk Format 1.2.3, table 1)
+	for _, args := range [][]string{{"verify", box}, {"export", box, "-"}, {"import", os.DevNull, box}} {
+		t.Run(args[0], func(t *testing.T) {
+			pipe := filepath.Join(t.TempDir(), "pipe")
+			if err := unix.Mkfifo(pipe, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("serpcrypt", append(args, "--volume-key-file", pipe)...)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			hung := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+			defer hung.Stop()
+			// As soon as it reads, signals are heeded.
+			if err := os.WriteFile(pipe, make([]byte, 64), 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			if code := exitCode(t, cmd.Wait()); code != 130 {
+				t.Errorf("exit code %d, want 130", code)
+			}
+		})
+	}
+}
+
 // TestInterruptedOpening: a pipe that nobody writes to is no trap.
 func TestInterruptedOpening(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")

@@ -73,14 +73,6 @@ func tryPassphrase(c *cli.Context) error {
 		return err
 	}
 	defer key.Close()
-	// A key from a file has not been tried yet.
-	v, err := volume.Open(file, key.Bytes.Bytes(), volume.Options{ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	if err := v.Close(); err != nil {
-		return err
-	}
 	if key.Slot != volume.AnySlot {
 		notef("key slot %d opens", key.Slot)
 	}
@@ -203,7 +195,7 @@ func (o *opening) openFile() (*volume.File, error) {
 
 // lookInside finds out what is to be mounted.
 func (o *opening) lookInside(file *volume.File, key *volume.Key) (err error) {
-	v, err := volume.Open(file, key.Bytes.Bytes(), volume.Options{ReadOnly: true, KeyChecked: key.Slot != volume.AnySlot})
+	v, err := volume.Open(file, key, volume.Options{ReadOnly: true})
 	if err != nil {
 		return err
 	}

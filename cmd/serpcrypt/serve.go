@@ -131,7 +131,9 @@ func startServing(files serverFiles) (*server, error) {
 	if s.store, err = volume.NewFile(os.NewFile(containerFd, s.state.Container)); err != nil {
 		return nil, err
 	}
-	s.volume, err = volume.Open(s.store, key.Bytes(), volume.Options{Kernel: kernel, ReadOnly: s.state.ReadOnly, KeyChecked: true})
+	// Whoever started the server has checked the key.
+	checked := &volume.Key{Bytes: key, Slot: s.state.KeySlot}
+	s.volume, err = volume.Open(s.store, checked, volume.Options{Kernel: kernel, ReadOnly: s.state.ReadOnly})
 	if err != nil {
 		return nil, err
 	}

@@ -18,47 +18,36 @@ func unlockFlags() []cli.Flag {
 }
 
 // unlock gets the volume key of a container by what the flags and the person
-// give. The caller closes it.
+// give: another passphrase each time as long as it is wrong and the person sits
+// at a terminal. The caller closes the key.
 func unlock(ctx context.Context, c *cli.Context, s volume.Store, r keyRequest) (*volume.Key, error) {
 	if c.IsSet("volume-key-file") {
 		return readVolumeKey(ctx, c, s, r)
 	}
-	var key *volume.Key
-	err := tryPassphrases(ctx, c, s, r, func(passphrase []byte) (err error) {
-		key, err = volume.Unlock(ctx, s, passphrase, c.Int("key-slot"))
-		return err
-	})
-	return key, err
-}
-
-// tryPassphrases calls open, which unlocks s, with the passphrase that the
-// person gives: with another one each time as long as it is wrong and the
-// person sits at a terminal.
-func tryPassphrases(ctx context.Context, c *cli.Context, s volume.Store, r keyRequest, open func(passphrase []byte) error) error {
 	slot := c.Int("key-slot")
 	if c.IsSet("key-slot") && slot < 0 {
-		return usagef("--key-slot must not be negative")
+		return nil, usagef("--key-slot must not be negative")
 	}
 	// A container that no passphrase opens needs none to be asked for.
 	header, err := volume.ReadHeader(s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !hasSlot(header, slot) {
-		return volume.ErrNoKeySlot
+		return nil, volume.ErrNoKeySlot
 	}
 	for try := 1; ; try++ {
 		p, err := readPassphrase(ctx, c, r)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		err = open(p.Bytes())
+		key, err := volume.Unlock(ctx, s, p.Bytes(), slot)
 		if errors.Is(err, volume.ErrPassphrase) && p.keyFile && fitsWithoutNewline(ctx, s, p.Bytes(), slot) {
 			err = withHint(err, hintNewline)
 		}
 		p.Close()
 		if !errors.Is(err, volume.ErrPassphrase) || !p.typed || try >= c.Int("tries") {
-			return err
+			return key, err
 		}
 		errorf("%s", errorText(err))
 	}
@@ -107,5 +96,6 @@ func readVolumeKey(ctx context.Context, c *cli.Context, s volume.Store, r keyReq
 	if err != nil {
 		return nil, err
 	}
-	return &volume.Key{Bytes: b, Slot: volume.AnySlot}, nil
+	defer b.Close()
+	return volume.CheckKey(ctx, s, b.Bytes())
 }

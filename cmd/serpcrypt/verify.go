@@ -51,33 +51,20 @@ func runVerify(c *cli.Context) error {
 	return verdict(path, report)
 }
 
-// verifyFile asks for a key only if the header is good enough to use it.
-func verifyFile(c *cli.Context, file *volume.File, path string, o volume.Options) (report *volume.Report, err error) {
-	ctx, request := c.Context, keyRequest{container: path}
-	_, err = volume.ReadHeader(file)
+// verifyFile gets a key if the header is good enough to use it.
+func verifyFile(c *cli.Context, file *volume.File, path string, o volume.Options) (*volume.Report, error) {
+	key, err := unlock(c.Context, c, file, keyRequest{container: path})
 	var fault *volume.FormatError
-	switch {
-	case errors.As(err, &fault):
-		return volume.Verify(ctx, file, nil, volume.AnySlot, o, nil)
-	case err != nil:
-		return nil, err
-	case c.IsSet("volume-key-file"):
-		key, err := unlock(ctx, c, file, request)
-		if err != nil {
-			return nil, err
-		}
-		defer key.Close()
-		p := newProgress("verifying")
-		defer p.finish()
-		return volume.VerifyWithKey(ctx, file, key.Bytes.Bytes(), o, p.update)
+	if errors.As(err, &fault) {
+		return volume.Verify(c.Context, file, nil, o, nil) // finds it, too, and all others
 	}
-	err = tryPassphrases(ctx, c, file, request, func(passphrase []byte) (err error) {
-		p := newProgress("verifying")
-		defer p.finish()
-		report, err = volume.Verify(ctx, file, passphrase, c.Int("key-slot"), o, p.update)
-		return err
-	})
-	return report, err
+	if err != nil {
+		return nil, err
+	}
+	defer key.Close()
+	p := newProgress("verifying")
+	defer p.finish()
+	return volume.Verify(c.Context, file, key, o, p.update)
 }
 
 // cannotSee is what a person must know who trusts the result.
