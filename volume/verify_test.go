@@ -3,6 +3,7 @@ package volume
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -271,5 +272,24 @@ func TestVerifyOfFileSystems(t *testing.T) {
 				t.Errorf("got %+v, want a fault at %d", got, end)
 			}
 		})
+	}
+}
+
+// TestVerifyToTheByte: squashfs says its size in bytes.
+func TestVerifyToTheByte(t *testing.T) {
+	const payload = 1 << 20
+	s := format(t, quick, payload)
+	v := open(t, s, Options{})
+	for size, want := range map[int64]Result{payload: Passed, payload + 1: Failed} {
+		const sizeField = 40 // Linux fs/squashfs/squashfs_fs.h, bytes_used
+		disk := diskOf(t, "squashfs")
+		binary.LittleEndian.PutUint64(disk[sizeField:], uint64(size))
+		if _, err := v.WriteAt(disk, 0); err != nil {
+			t.Fatal(err)
+		}
+		r := verify(t, s)
+		if got := check(t, r, CheckFileSystem); r.FileSystem == nil || r.FileSystem.Size != size || got.Result != want {
+			t.Errorf("%d bytes in %d: got %+v, %+v, want %s", size, payload, r.FileSystem, got, want)
+		}
 	}
 }
