@@ -65,8 +65,10 @@ step 'staticcheck' go run $STATICCHECK ./...
 step 'go test' scripts/go-test.sh ./...
 step 'go test without assembly' scripts/go-test.sh -tags purego $portable
 step 'go test with the race detector' scripts/go-test.sh -race $concurrent
-if [ "$(go env GOHOSTARCH)" = amd64 ]; then
+if GOARCH=386 CGO_ENABLED=0 go test -run '^$' ./internal/hashes >/dev/null 2>&1; then
 	step 'go test on 32 bits' env GOARCH=386 CGO_ENABLED=0 scripts/go-test.sh $portable
+else
+	say '== go test on 32 bits: NOT DONE, this machine runs no 32-bit x86 programs'
 fi
 step 'go vet for arm64, 386, s390x' cross
 step 'go test of the other modules' other_modules
