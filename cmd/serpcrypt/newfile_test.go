@@ -94,6 +94,26 @@ func TestNewFile(t *testing.T) {
 	}
 }
 
+// TestUnsyncedFileGetsNoName: a file that cannot be synced, here as it is
+// closed, may not be whole.
+func TestUnsyncedFileGetsNoName(t *testing.T) {
+	for _, replace := range []bool{false, true} {
+		dir := t.TempDir()
+		f, err := createHidden(filepath.Join(dir, "box"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		if err := f.publish(replace); !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("replace %v: published (%v)", replace, err)
+		}
+		f.discard()
+		if left := names(t, dir); left != "" {
+			t.Errorf("replace %v: the folder has %q", replace, left)
+		}
+	}
+}
+
 func TestReserve(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "box")
 	f, err := createUnnamed(path)
