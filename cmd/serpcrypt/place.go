@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,11 +15,16 @@ import (
 
 // place is where a new container goes: a new file, or a block device.
 type place struct {
-	store *volume.File
+	store closableStore
 	file  *newFile // nil on a device
 
 	replaces bool         // a file that has the name already
 	replaced *volume.File // that file, locked until then, if it is not empty
+}
+
+type closableStore interface {
+	volume.Store
+	io.Closer
 }
 
 // findPlace looks at what is there, asks where something would be lost, and

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"serpcrypt/internal/secret"
+	"serpcrypt/volume"
+)
+
+// badSync is a file whose sync fails once: when it has been called as often as
+// left said. A kernel tells of a lost write only once, too.
+type badSync struct {
+	*volume.File
+	left int
+}
+
+func (b *badSync) Sync() error {
+	if b.left--; b.left == 0 {
+		return syscall.EIO
+	}
+	return b.File.Sync()
+}
+
+// TestCreateHeedsEachSync: whichever sync fails, no container is published.
+func TestCreateHeedsEachSync(t *testing.T) {
+	passphrase := secret.New(8)
+	defer passphrase.Close()
+	for failing := 1; ; failing++ {
+		want := &creation{
+			path:   filepath.Join(t.TempDir(), "box"),
+			params: volume.Params{KeyBits: volume.DefaultKeyBits, Iterations: fewIterations},
+		}
+		place, err := newPlace(want, want.path, 3<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		disk := &badSync{place.store.(*volume.File), failing}
+		place.store = disk
+		_, err = makeContainer(t.Context(), want, place, passphrase)
+		place.close()
+		failed := disk.left <= 0
+		if errors.Is(err, syscall.EIO) != failed || exists(want.path) == failed {
+			t.Errorf("sync %d failed: %v, error: %v, published: %v", failing, failed, err, exists(want.path))
+		}
+		if !failed {
+			// The old headers' end, the payload, and the header's two sectors.
+			if syncs := failing - 1; syncs < 4 {
+				t.Errorf("only %d syncs", syncs)
+			}
+			return
+		}
+	}
+}
