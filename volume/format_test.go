@@ -22,9 +22,9 @@ func TestFormatThenOpen(t *testing.T) {
 		{Cipher: "serpent-xts-plain", KeyBits: 384, Hash: "sha512", Slot: 3},
 		{Cipher: "serpent-cbc-essiv:sha256", KeyBits: 256, Hash: "SHA1"},
 		{Cipher: "Serpent-CBC-plain64", KeyBits: 192},
-		{Cipher: "serpent-ctr-plain64", KeyBits: 128},
+		{Cipher: "serpent-ctr-plain64", KeyBits: 128, Hash: "sha224"},
 		{Cipher: "serpent-lrw-benbi", KeyBits: 384},
-		{Cipher: "serpent-ecb", KeyBits: 256},
+		{Cipher: "serpent-ecb", KeyBits: 256, Hash: "sha384"},
 		{PayloadOffset: 4040 * 512, UUID: "6ba7b810-9dad-11d1-80b4-00c04fd430c8", DigestIterations: 1234},
 	} {
 		p.Iterations = 1001
