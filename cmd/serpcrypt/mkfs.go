@@ -67,7 +67,7 @@ func withFuse(v fusefs.Volume, use func(server *fusefs.Server, path string) erro
 	defer func() { err = errors.Join(err, os.Remove(dir)) }()
 	server, err := fusefs.Mount(dir, v, fusefs.Options{})
 	if err != nil {
-		return withHint(err, hintFuse(err))
+		return explainFuse(err)
 	}
 	defer func() { err = errors.Join(err, server.Unmount()) }()
 	return use(server, filepath.Join(dir, fusefs.FileName))
@@ -99,15 +99,4 @@ func runMkfs(ctx context.Context, mkfs string, server *fusefs.Server, path strin
 		return failf(exitBad, "", "%d writes of %s failed", server.WriteErrors(), filepath.Base(mkfs))
 	}
 	return nil
-}
-
-// hintFuse says what FUSE is missing.
-func hintFuse(err error) string {
-	switch {
-	case errors.Is(err, fusefs.ErrNoFuse):
-		return "load the kernel's module: modprobe fuse"
-	case errors.Is(err, fusefs.ErrNoHelper):
-		return "install fuse3, or work as root"
-	}
-	return ""
 }

@@ -59,19 +59,6 @@ func checkDrivers(raw bool) error {
 	return nil
 }
 
-// explainFuse adds exit code and hint to an error of fusefs.
-func explainFuse(err error) error {
-	var helper *fusefs.HelperError
-	switch {
-	case errors.Is(err, fusefs.ErrAllowOther):
-		return failf(exitPermission, hintAllowOther, "%w", err)
-	case errors.Is(err, fusefs.ErrNoFuse), errors.Is(err, fusefs.ErrNoHelper), errors.Is(err, fusefs.ErrNotBuilt),
-		errors.As(err, &helper) && !errors.Is(err, fs.ErrPermission):
-		return failf(exitBad, hintFuse(err), "%w", err)
-	}
-	return err
-}
-
 // whereOpen returns where a container is open, as far as this user can see, or
 // "". What goes wrong on the way only makes the message shorter.
 func whereOpen(container string) string {
