@@ -36,7 +36,7 @@ func Attach(backing string, o Options) (*Device, error) {
 	if o.ReadOnly {
 		mode = os.O_RDONLY
 	}
-	file, err := os.OpenFile(backing, mode, 0)
+	file, err := openUnpolled(backing, mode)
 	if err != nil {
 		return nil, fmt.Errorf("loopdev: %w", err)
 	}
@@ -64,6 +64,22 @@ func Attach(backing string, o Options) (*Device, error) {
 		}
 	}
 	return nil, fmt.Errorf("loopdev: no free device: %w", unix.EBUSY)
+}
+
+// openUnpolled opens a file and does not ask the kernel to poll it, as package
+// os does. Go's runtime cannot run anything else in place of that call, not
+// even this process if it serves the file itself, over FUSE.
+func openUnpolled(path string, mode int) (*os.File, error) {
+	for {
+		fd, err := unix.Open(path, mode|unix.O_CLOEXEC, 0)
+		switch err {
+		case nil:
+			return os.NewFile(uintptr(fd), path), nil
+		case unix.EINTR:
+		default:
+			return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		}
+	}
 }
 
 func take(path string, backing *os.File, o Options) (*Device, error) {
