@@ -10,8 +10,8 @@ go test -count=1 -v "$@" 2>&1 | awk -v tally="${SERPCRYPT_TALLY:-/dev/null}" '
 /^ +[^ ]+\.go:[0-9]+: / { said[test] = $0 }
 /^ *--- PASS/ { pass++ }
 /^ *--- FAIL/ { fail++ }
-/^ *--- SKIP/ { skip++; print "skip " $3 ":" said[$3] }
-/^ok / { print; n = running = 0; delete said }
+/^ *--- SKIP/ { skip++; print "skip " $3 ":" said[$3]; fflush() }
+/^ok / { print; fflush(); n = running = 0; delete said }
 /^\?/ { n = running = 0 }
 /^FAIL\t/ { broken = 1; show() }
 END {
