@@ -13,7 +13,7 @@ func explainFuse(err error) error {
 	switch {
 	case errors.Is(err, fusefs.ErrAllowOther):
 		return failf(exitPermission, hintAllowOther, "%w", err)
-	case errors.Is(err, fusefs.ErrNoFuse), errors.Is(err, fusefs.ErrNoHelper), errors.Is(err, fusefs.ErrNotBuilt),
+	case errors.Is(err, fusefs.ErrNoFuse), errors.Is(err, fusefs.ErrNoHelper), errors.Is(err, fusefs.ErrNoMtab), errors.Is(err, fusefs.ErrNotBuilt),
 		errors.As(err, &helper) && !errors.Is(err, fs.ErrPermission):
 		return failf(exitBad, hintFuse(err), "%w", err)
 	}
@@ -27,6 +27,8 @@ func hintFuse(err error) string {
 		return "load the kernel's module: modprobe fuse"
 	case errors.Is(err, fusefs.ErrNoHelper):
 		return "install fuse3, or work as root"
+	case errors.Is(err, fusefs.ErrNoMtab):
+		return "as root: ln -s ../proc/self/mounts /etc/mtab"
 	}
 	return ""
 }

@@ -10,27 +10,63 @@ import (
 	"serpcrypt/internal/skip"
 )
 
-// TestWithoutFuse: all commands that need /dev/fuse say so alike.
-func TestWithoutFuse(t *testing.T) {
+// hiding runs a script that hides files, and then the program, with mounts of
+// its own.
+func hiding(t *testing.T, script string, args ...string) *exec.Cmd {
+	t.Helper()
 	needMounts(t)
 	if os.Geteuid() != 0 {
-		skip.Skip(t, "only root can hide /dev/fuse")
+		skip.Skip(t, "only root can hide files")
 	}
-	hide := func(args ...string) *exec.Cmd {
-		const script = `mount -t tmpfs none /dev && exec serpcrypt "$@"`
-		return exec.Command("unshare", append([]string{"--mount", "sh", "-c", script, "sh"}, args...)...)
-	}
+	return exec.Command("unshare", append([]string{"--mount", "sh", "-c", script, "sh"}, args...)...)
+}
+
+// TestWithoutFuse: all commands that need /dev/fuse say so alike.
+func TestWithoutFuse(t *testing.T) {
 	box := newBox(t)
 	for _, args := range [][]string{
 		{"create", "--fs", "ext4", "--size", "16M", box + ".new"},
 		{"open", "--raw", box, t.TempDir()},
 	} {
-		o := runCommand(t, hide(args...)).must(t, exitBad)
+		o := runCommand(t, hiding(t, `mount -t tmpfs none /dev && exec serpcrypt "$@"`, args...)).must(t, exitBad)
 		if want := "error: there is no /dev/fuse\nserpcrypt: hint: load the kernel's module: modprobe fuse\n"; !strings.HasSuffix(o.stderr, want) {
 			t.Errorf("%s says\n%s", args[0], o.stderr)
 		}
 	}
 	if left := names(t, filepath.Dir(box)); left != "box" {
 		t.Errorf("left behind: %s", left)
+	}
+}
+
+// TestWithoutMtab: fusermount3 mounts without /etc/mtab, but does not unmount.
+func TestWithoutMtab(t *testing.T) {
+	const script = `mount -t tmpfs none /etc && echo nobody:x:65534:65534::/:/bin/sh >/etc/passwd &&
+		exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"`
+	dir := openFolder(t)
+	program, tmp := filepath.Join(dir, "serpcrypt"), filepath.Join(dir, "tmp")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	copyProgram(t, program, self, 0o755)
+	if err := os.Mkdir(tmp, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(tmp, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{program, "create", "--fs", "ext4", "--size", "16M", filepath.Join(tmp, "new")},
+		{program, "open", "--raw", filepath.Join(dir, "box"), tmp},
+	} {
+		cmd := hiding(t, script, args...)
+		cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+		o := runCommand(t, cmd).must(t, exitBad)
+		if want := "hint: as root: ln -s ../proc/self/mounts /etc/mtab\n"; !strings.HasSuffix(o.stderr, want) {
+			t.Errorf("%s says\n%s", args[1], o.stderr)
+		}
+		if left := names(t, tmp); left != "" {
+			t.Errorf("%s left behind: %s", args[1], left)
+		}
 	}
 }

@@ -40,7 +40,7 @@ func Available() error {
 		return ErrNoFuse
 	}
 	if os.Geteuid() != 0 {
-		_, err := findHelper()
+		_, err := findMountHelper()
 		return err
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 
 const (
 	devicePath = "/dev/fuse"
+	mtabPath   = "/etc/mtab"
 	subtype    = "serpcrypt"
 
 	// Type is the file system type in the table of mounts.
@@ -26,6 +27,8 @@ var (
 	ErrNoFuse = errors.New("fusefs: there is no " + devicePath)
 	// ErrNoHelper: an ordinary user needs fusermount3, and it is not installed.
 	ErrNoHelper = errors.New("fusefs: fusermount3 is not installed")
+	// ErrNoMtab: fusermount3 would mount, and could not unmount.
+	ErrNoMtab = errors.New("fusefs: there is no " + mtabPath + ", which fusermount3 needs")
 	// ErrAllowOther: the system does not let ordinary users use AllowOther.
 	ErrAllowOther = errors.New("fusefs: /etc/fuse.conf does not have user_allow_other")
 )
@@ -71,7 +74,7 @@ func mountDirect(dir string, o Options) (int, error) {
 // mountByHelper has fusermount3 mount, which sends the descriptor back over
 // the socket that _FUSE_COMMFD names (libfuse, util/fusermount.c).
 func mountByHelper(dir string, o Options) (int, error) {
-	helper, err := findHelper()
+	helper, err := findMountHelper()
 	if err != nil {
 		return -1, err
 	}
@@ -119,6 +122,14 @@ func findHelper() (string, error) {
 		}
 	}
 	return "", ErrNoHelper
+}
+
+// findMountHelper makes sure that what the helper mounts it can unmount, too.
+func findMountHelper() (string, error) {
+	if _, err := os.Stat(mtabPath); err != nil {
+		return "", ErrNoMtab
+	}
+	return findHelper()
 }
 
 func runHelper(cmd *exec.Cmd) error {
