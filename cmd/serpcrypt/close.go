@@ -120,9 +120,14 @@ func (f openContainer) unmount(lazy bool) (syncErr, err error) {
 	if outer == nil {
 		return nil, nil // already done, by umount perhaps
 	}
-	if f.state.Driver == driverKernel {
+	switch f.state.Driver {
+	case driverKernel:
 		// The kernel tells of failed writes here, and not when it unmounts.
 		syncErr = syncFileSystem(f.state.MountPoint)
+	case driverFuse2fs:
+		if err := unix.Statfs(f.state.MountPoint, new(unix.Statfs_t)); errors.Is(err, unix.ENOTCONN) {
+			syncErr = fmt.Errorf("%s died", driverFuse2fs)
+		}
 	}
 	// Desktops look into new mounts for a moment.
 	const attempts, pause = 4, 100 * time.Millisecond
