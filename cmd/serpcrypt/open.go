@@ -12,7 +12,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"serpcrypt/internal/fsprobe"
-	"serpcrypt/internal/secret"
 	"serpcrypt/volume"
 )
 
@@ -166,9 +165,7 @@ func (o *opening) open(c *cli.Context) error {
 		return err
 	}
 	defer key.Close()
-	if err := secret.LockError(); err != nil {
-		warnf("%s: raise the limit (ulimit -l), or use encrypted swap space", errorText(err))
-	}
+	warnOfSwap()
 	o.state.KeySlot = key.Slot
 	if err := o.lookInside(file, key); err != nil {
 		return err

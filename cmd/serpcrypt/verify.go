@@ -62,6 +62,7 @@ func verifyFile(c *cli.Context, file *volume.File, path string, o volume.Options
 		return nil, err
 	}
 	defer key.Close()
+	warnOfSwap()
 	p := newProgress("verifying")
 	defer p.finish()
 	return volume.Verify(c.Context, file, key, o, p.update)
