@@ -20,8 +20,8 @@ func closeCommand() *cli.Command {
 		Description: `serpcrypt close box
    serpcrypt close --all`,
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "close every container that is open", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "lazy", Usage: "if files are in use, take them out of sight, and close when they no longer are", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "close every container that is open"},
+			&cli.BoolFlag{Name: "lazy", Usage: "if files are in use, take them out of sight, and close when they no longer are"},
 		},
 		Action: closeAction,
 	}

@@ -42,8 +42,8 @@ func createCommand() *cli.Command {
 			&cli.IntFlag{Name: "key-slot", Aliases: []string{"S"}, Usage: "put the passphrase into key slot `N`"},
 			&cli.StringFlag{Name: "uuid", DefaultText: "random", Usage: "`UUID` of the container"},
 			&cli.StringFlag{Name: "volume-key-file", Usage: "take the volume key from `FILE` instead of making one"},
-			&cli.BoolFlag{Name: "sparse", Usage: "skip the fill: the file takes space only for what is written, and shows where", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "force", Usage: "overwrite what is there", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "sparse", Usage: "skip the fill: the file takes space only for what is written, and shows where"},
+			&cli.BoolFlag{Name: "force", Usage: "overwrite what is there"},
 		}, passphraseFlags()...),
 		Action: runCreate,
 	}

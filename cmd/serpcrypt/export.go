@@ -20,7 +20,7 @@ func exportCommand() *cli.Command {
 		UsageText:   "serpcrypt export [options] CONTAINER DEST|-",
 		Description: "serpcrypt export box.luks plain.img",
 		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: "force", Usage: "replace DEST if it exists", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "force", Usage: "replace DEST if it exists"},
 		}, unlockFlags()...),
 		Action: runExport,
 	}

@@ -68,8 +68,8 @@ func untilSignal() (context.Context, func()) {
 }
 
 func newApp() *cli.App {
-	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "say how it is used", DisableDefaultText: true}
-	cli.VersionFlag = &cli.BoolFlag{Name: "version", Usage: "print the version", DisableDefaultText: true}
+	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "say how it is used"}
+	cli.VersionFlag = &cli.BoolFlag{Name: "version", Usage: "print the version"}
 	cli.VersionPrinter = func(c *cli.Context) { infof("%s %s", c.App.Name, c.App.Version) }
 	app := &cli.App{
 		Name:                  "serpcrypt",
@@ -90,12 +90,23 @@ func newApp() *cli.App {
 			return failf(exitUsage, hintHelp(nil), "a command is missing")
 		},
 	}
+	hideDefaults(append([]cli.Flag{cli.HelpFlag, cli.VersionFlag}, app.Flags...))
 	for _, command := range app.Commands {
+		hideDefaults(command.Flags)
 		command.OnUsageError = asUsageError
 		command.CustomHelpTemplate = commandHelp
 		command.HideHelpCommand = true
 	}
 	return app
+}
+
+// hideDefaults keeps "(default: false)" out of the help.
+func hideDefaults(flags []cli.Flag) {
+	for _, flag := range flags {
+		if f, ok := flag.(*cli.BoolFlag); ok {
+			f.DisableDefaultText = true
+		}
+	}
 }
 
 func commands() []*cli.Command {
@@ -115,9 +126,9 @@ func commands() []*cli.Command {
 
 func globalFlags() []cli.Flag {
 	return append([]cli.Flag{
-		&cli.BoolFlag{Name: "json", Usage: "print one JSON document instead of text", DisableDefaultText: true},
-		&cli.BoolFlag{Name: "batch-mode", Aliases: []string{"q"}, Usage: "ask nothing: every answer is yes; show neither progress nor notes", DisableDefaultText: true},
-		&cli.BoolFlag{Name: "debug", Usage: "tell on standard error what is done", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "json", Usage: "print one JSON document instead of text"},
+		&cli.BoolFlag{Name: "batch-mode", Aliases: []string{"q"}, Usage: "ask nothing: every answer is yes; show neither progress nor notes"},
+		&cli.BoolFlag{Name: "debug", Usage: "tell on standard error what is done"},
 	}, kernelFlags()...)
 }
 

@@ -28,13 +28,13 @@ func openCommand() *cli.Command {
 		Description: `mkdir box
    serpcrypt open box.luks box`,
 		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: "raw", Usage: "do not mount a file system: MOUNTPOINT/volume is the plaintext", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "readonly", Aliases: []string{"r"}, Usage: "allow no changes", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "raw", Usage: "do not mount a file system: MOUNTPOINT/volume is the plaintext"},
+			&cli.BoolFlag{Name: "readonly", Aliases: []string{"r"}, Usage: "allow no changes"},
 			&cli.GenericFlag{Name: "options", Aliases: []string{"o"}, Value: new(mountOptions), Usage: "pass mount `OPTIONS` on to the file system"},
-			&cli.BoolFlag{Name: "allow-other", Usage: "let other users in; with --raw they may read and write all of it", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "allow-discards", Usage: "give back space that the file system no longer needs; that shows from outside how much is used", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "foreground", Usage: "stay, and close the container on Ctrl-C", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "test-passphrase", Usage: "only try whether the passphrase opens CONTAINER", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "allow-other", Usage: "let other users in; with --raw they may read and write all of it"},
+			&cli.BoolFlag{Name: "allow-discards", Usage: "give back space that the file system no longer needs; that shows from outside how much is used"},
+			&cli.BoolFlag{Name: "foreground", Usage: "stay, and close the container on Ctrl-C"},
+			&cli.BoolFlag{Name: "test-passphrase", Usage: "only try whether the passphrase opens CONTAINER"},
 		}, unlockFlags()...),
 		Action: openAction,
 	}
