@@ -23,11 +23,11 @@ func closeCommand() *cli.Command {
 			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "close every container that is open"},
 			&cli.BoolFlag{Name: "lazy", Usage: "if files are in use, take them out of sight, and close when they no longer are"},
 		},
-		Action: closeAction,
+		Action: runClose,
 	}
 }
 
-func closeAction(c *cli.Context) error {
+func runClose(c *cli.Context) error {
 	names := c.Args().Slice()
 	hint := hintHelp([]string{c.Command.Name})
 	switch {

@@ -36,11 +36,11 @@ func openCommand() *cli.Command {
 			&cli.BoolFlag{Name: "foreground", Usage: "stay, and close the container on Ctrl-C"},
 			&cli.BoolFlag{Name: "test-passphrase", Usage: "only try whether the passphrase opens CONTAINER"},
 		}, unlockFlags()...),
-		Action: openAction,
+		Action: runOpen,
 	}
 }
 
-func openAction(c *cli.Context) error {
+func runOpen(c *cli.Context) error {
 	if c.Bool("test-passphrase") {
 		return tryPassphrase(c)
 	}

@@ -40,11 +40,11 @@ func serveCommand() *cli.Command {
 		Name:   serveName,
 		Hidden: true,
 		Usage:  "serve an open container (started by open)",
-		Action: serveAction,
+		Action: runServe,
 	}
 }
 
-func serveAction(c *cli.Context) error {
+func runServe(c *cli.Context) error {
 	if _, err := exactArgs(c); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func statusCommand() *cli.Command {
 		UsageText: "serpcrypt status [MOUNTPOINT|CONTAINER]",
 		Description: `serpcrypt status
    serpcrypt status --json box.luks`,
-		Action: statusAction,
+		Action: runStatus,
 	}
 }
 
@@ -99,7 +99,7 @@ func sameFile(found []openContainer, name string) []openContainer {
 	return matches
 }
 
-func statusAction(c *cli.Context) error {
+func runStatus(c *cli.Context) error {
 	args := c.Args().Slice()
 	if len(args) > 1 {
 		return failf(exitUsage, hintHelp([]string{c.Command.Name}), "unexpected argument %q", args[1])
