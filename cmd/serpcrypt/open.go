@@ -237,7 +237,6 @@ func (o *opening) start(ctx context.Context, file *volume.File, key *volume.Key)
 		State:      o.state,
 		AllowOther: o.allowOther,
 		Discards:   o.discards && o.state.Raw,
-		ZeroRange:  o.state.Raw,
 		Foreground: o.foreground,
 	}, key.Bytes, file.OSFile(), lock)
 	if err != nil {

@@ -145,7 +145,7 @@ func startServing(files serverFiles) (*server, error) {
 		ReadOnly:   s.state.ReadOnly,
 		AllowOther: settings.AllowOther,
 		Discards:   settings.Discards,
-		ZeroRange:  settings.ZeroRange,
+		ZeroRange:  s.state.Raw,
 		Log:        s.log,
 	})
 	if err != nil {

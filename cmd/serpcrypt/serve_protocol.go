@@ -35,7 +35,6 @@ type serverSettings struct {
 	State      openState
 	AllowOther bool
 	Discards   bool // from the start
-	ZeroRange  bool
 	Foreground bool // log to standard error; end when the pipe ends
 }
 

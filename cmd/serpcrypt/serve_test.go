@@ -19,7 +19,7 @@ func TestSettings(t *testing.T) {
 	for i := range key.Bytes() {
 		key.Bytes()[i] = byte(i)
 	}
-	sent := serverSettings{Entry: "/run/x", State: openState{Container: "/a\nb", Size: 1 << 40}, ZeroRange: true}
+	sent := serverSettings{Entry: "/run/x", State: openState{Container: "/a\nb", Size: 1 << 40}}
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
