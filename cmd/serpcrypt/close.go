@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -202,14 +202,11 @@ func (f openContainer) waitForEnd(ctx context.Context, life *serverLife, lazy bo
 // reportEnd says how a server ended: it removes its entry if all went well,
 // and leaves word of what did not.
 func reportEnd(e runEntry) error {
-	if _, err := os.Stat(e.path); errors.Is(err, os.ErrNotExist) {
+	state, err := e.readState()
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	state, err := e.readState()
 	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return nil // removed in between
-		}
 		return err
 	}
 	return openContainer{entry: e, state: state}.closeDead()
