@@ -124,7 +124,7 @@ func importAll(ctx context.Context, in *os.File, v *volume.Volume, folder string
 	p := newProgress("reading")
 	waiting, err := newSpool(ctx, &interruptible{ctx: ctx, file: in}, folder, v.Size(), k, func(done int64) { p.update(done, 0) })
 	p.finish()
-	if errors.Is(err, errTooLong) {
+	if errors.Is(err, volume.ErrTooLong) {
 		return 0, tooLongError(v.Size())
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"serpcrypt/cipher/modes"
 	"serpcrypt/cipher/serpent"
 	"serpcrypt/internal/secret"
+	"serpcrypt/volume"
 )
 
 const (
@@ -32,10 +33,8 @@ type spool struct {
 	next   int64 // where the next chunk lies
 }
 
-var errTooLong = errors.New("too long")
-
 // newSpool reads all of r into a file in folder. More than limit bytes are
-// errTooLong.
+// volume.ErrTooLong.
 func newSpool(ctx context.Context, r io.Reader, folder string, limit int64, k serpent.Kernel, update func(done int64)) (*spool, error) {
 	key := secret.New(spoolKeySize)
 	defer key.Close()
@@ -69,7 +68,7 @@ func (s *spool) fill(ctx context.Context, r io.Reader, limit int64, update func(
 			return err
 		}
 		if int64(n) > limit-s.size {
-			return errTooLong
+			return volume.ErrTooLong
 		}
 		padded := s.buffer[:(n+spoolSector-1)/spoolSector*spoolSector]
 		clear(padded[n:])

@@ -12,6 +12,7 @@ import (
 	"testing/iotest"
 
 	"serpcrypt/cipher/serpent"
+	"serpcrypt/volume"
 )
 
 func TestSpool(t *testing.T) {
@@ -70,8 +71,8 @@ func TestSpoolTooLong(t *testing.T) {
 		dir := t.TempDir()
 		endless := rand.NewChaCha8([32]byte{2})
 		_, err := newSpool(context.Background(), endless, dir, limit, serpent.Auto, func(int64) {})
-		if !errors.Is(err, errTooLong) {
-			t.Errorf("limit %d: error %v, want %v", limit, err, errTooLong)
+		if !errors.Is(err, volume.ErrTooLong) {
+			t.Errorf("limit %d: error %v, want %v", limit, err, volume.ErrTooLong)
 		}
 		if got := names(t, dir); got != "" {
 			t.Errorf("the folder has %q", got)
