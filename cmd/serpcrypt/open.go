@@ -52,6 +52,15 @@ func runOpen(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := removeDead(o.state); err != nil {
+		return err
+	}
+	if err := checkMountPoint(o.state.MountPoint); err != nil {
+		return err
+	}
+	if err := checkDrivers(o.state.Raw); err != nil {
+		return err
+	}
 	return o.open(c)
 }
 
@@ -88,7 +97,7 @@ type opening struct {
 	state      openState
 }
 
-// newOpening checks all that can be checked before anything is done.
+// newOpening finds what is wrong with the command line.
 func newOpening(c *cli.Context, container, mountPoint string) (*opening, error) {
 	kernel, err := chosenKernel(c)
 	if err != nil {
@@ -125,13 +134,7 @@ func newOpening(c *cli.Context, container, mountPoint string) (*opening, error) 
 			return nil, failf(exitUsage, "rename it", "%q is not in UTF-8", path)
 		}
 	}
-	if err := removeDead(o.state); err != nil {
-		return nil, err
-	}
-	if err := checkMountPoint(o.state.MountPoint); err != nil {
-		return nil, err
-	}
-	return o, checkDrivers(o.state.Raw)
+	return o, nil
 }
 
 // mountOptions collects what -o is given, once or more often.
