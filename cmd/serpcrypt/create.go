@@ -67,11 +67,11 @@ func runCreate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	want, err := parseCreation(c, args[0])
-	if err != nil {
+	if err := checkKeyFlags(c, keyRequest{}); err != nil {
 		return err
 	}
-	if err := checkKeyFlags(c, keyRequest{}); err != nil {
+	want, err := parseCreation(c, args[0])
+	if err != nil {
 		return err
 	}
 	if want.mkfs != "" {

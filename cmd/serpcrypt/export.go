@@ -32,6 +32,10 @@ func runExport(c *cli.Context) error {
 		return err
 	}
 	container, dest := args[0], args[1]
+	request := keyRequest{container: container}
+	if err := checkUnlockFlags(c, request); err != nil {
+		return err
+	}
 	kernel, err := chosenKernel(c)
 	if err != nil {
 		return err
@@ -47,7 +51,7 @@ func runExport(c *cli.Context) error {
 	}
 	defer out.discard()
 
-	key, err := unlock(c.Context, c, file, keyRequest{container: container})
+	key, err := unlock(c.Context, c, file, request)
 	if err != nil {
 		return err
 	}

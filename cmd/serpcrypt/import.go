@@ -30,12 +30,12 @@ func runImport(c *cli.Context) error {
 		return err
 	}
 	source, container := args[0], args[1]
-	kernel, err := chosenKernel(c)
-	if err != nil {
+	request := keyRequest{container: container, stdinTaken: source == stdio}
+	if err := checkUnlockFlags(c, request); err != nil {
 		return err
 	}
-	request := keyRequest{container: container, stdinTaken: source == stdio}
-	if err := checkKeyFlags(c, request); err != nil {
+	kernel, err := chosenKernel(c)
+	if err != nil {
 		return err
 	}
 	file, err := volume.OpenFile(container, false)

@@ -41,6 +41,9 @@ func openCommand() *cli.Command {
 }
 
 func runOpen(c *cli.Context) error {
+	if err := checkUnlockFlags(c, keyRequest{}); err != nil {
+		return err
+	}
 	if c.Bool("test-passphrase") {
 		return tryPassphrase(c)
 	}
@@ -120,9 +123,6 @@ func newOpening(c *cli.Context, container, mountPoint string) (*opening, error) 
 		return nil, usagef("--options is for the file system, and --raw mounts none")
 	}
 	o.state.ReadOnly = o.state.ReadOnly || slices.Contains(o.options, "ro")
-	if err := checkKeyFlags(c, keyRequest{}); err != nil {
-		return nil, err
-	}
 	if o.state.MountPoint, err = resolvePath(mountPoint); err != nil {
 		return nil, fmt.Errorf("mount point: %w", err)
 	}

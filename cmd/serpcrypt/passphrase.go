@@ -77,11 +77,9 @@ func checkKeyFlags(c *cli.Context, r keyRequest) error {
 }
 
 // readPassphrase reads the key file if there is one, else asks on the
-// terminal if standard input is one, else takes its first line.
+// terminal if standard input is one, else takes its first line. checkKeyFlags
+// has found nothing wrong.
 func readPassphrase(ctx context.Context, c *cli.Context, r keyRequest) (*passphrase, error) {
-	if err := checkKeyFlags(c, r); err != nil {
-		return nil, err
-	}
 	var deadline time.Time
 	if seconds := c.Int("timeout"); seconds > 0 {
 		deadline = time.Now().Add(time.Duration(seconds) * time.Second)

@@ -17,17 +17,37 @@ func unlockFlags() []cli.Flag {
 	)
 }
 
+// checkUnlockFlags finds what is wrong with the flags before anything is done.
+func checkUnlockFlags(c *cli.Context, r keyRequest) error {
+	if err := checkKeyFlags(c, r); err != nil {
+		return err
+	}
+	if c.IsSet("key-slot") && c.Int("key-slot") < 0 {
+		return usagef("--key-slot must not be negative")
+	}
+	if !c.IsSet("volume-key-file") {
+		return nil
+	}
+	switch path := c.String("volume-key-file"); {
+	case c.IsSet("key-file"), c.IsSet("key-slot"):
+		return usagef("--volume-key-file needs neither --key-file nor --key-slot")
+	case path == "":
+		return usagef("--volume-key-file is empty")
+	case path == stdio && r.stdinTaken:
+		return errStdinTaken
+	}
+	return nil
+}
+
 // unlock gets the volume key of a container by what the flags and the person
 // give: another passphrase each time as long as it is wrong and the person sits
-// at a terminal. The caller closes the key.
+// at a terminal. checkUnlockFlags has found nothing wrong. The caller closes the
+// key.
 func unlock(ctx context.Context, c *cli.Context, s volume.Store, r keyRequest) (*volume.Key, error) {
 	if c.IsSet("volume-key-file") {
-		return readVolumeKey(ctx, c, s, r)
+		return readVolumeKey(ctx, s, c.String("volume-key-file"))
 	}
 	slot := c.Int("key-slot")
-	if c.IsSet("key-slot") && slot < 0 {
-		return nil, usagef("--key-slot must not be negative")
-	}
 	// A container that no passphrase opens needs none to be asked for.
 	header, err := volume.ReadHeader(s)
 	if err != nil {
@@ -78,16 +98,7 @@ func fitsWithoutNewline(ctx context.Context, s volume.Store, key []byte, slot in
 }
 
 // readVolumeKey reads the volume key from a file, which may hold more.
-func readVolumeKey(ctx context.Context, c *cli.Context, s volume.Store, r keyRequest) (*volume.Key, error) {
-	path := c.String("volume-key-file")
-	switch {
-	case c.IsSet("key-file"), c.IsSet("key-slot"):
-		return nil, usagef("--volume-key-file needs neither --key-file nor --key-slot")
-	case path == "":
-		return nil, usagef("--volume-key-file is empty")
-	case path == stdio && r.stdinTaken:
-		return nil, errStdinTaken
-	}
+func readVolumeKey(ctx context.Context, s volume.Store, path string) (*volume.Key, error) {
 	header, err := volume.ReadHeader(s)
 	if err != nil {
 		return nil, err

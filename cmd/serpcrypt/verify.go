@@ -27,6 +27,10 @@ func runVerify(c *cli.Context) error {
 		return err
 	}
 	path := args[0]
+	request := keyRequest{container: path}
+	if err := checkUnlockFlags(c, request); err != nil {
+		return err
+	}
 	kernel, err := chosenKernel(c)
 	if err != nil {
 		return err
@@ -36,7 +40,7 @@ func runVerify(c *cli.Context) error {
 		return err
 	}
 	defer file.Close()
-	report, err := verifyFile(c, file, path, volume.Options{Kernel: kernel})
+	report, err := verifyFile(c, file, request, volume.Options{Kernel: kernel})
 	if err != nil {
 		return err
 	}
@@ -52,8 +56,8 @@ func runVerify(c *cli.Context) error {
 }
 
 // verifyFile gets a key if the header is good enough to use it.
-func verifyFile(c *cli.Context, file *volume.File, path string, o volume.Options) (*volume.Report, error) {
-	key, err := unlock(c.Context, c, file, keyRequest{container: path})
+func verifyFile(c *cli.Context, file *volume.File, r keyRequest, o volume.Options) (*volume.Report, error) {
+	key, err := unlock(c.Context, c, file, r)
 	var fault *volume.FormatError
 	if errors.As(err, &fault) {
 		return volume.Verify(c.Context, file, nil, o, nil) // finds it, too, and all others
