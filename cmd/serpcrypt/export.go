@@ -150,21 +150,14 @@ type interruptibleWriter struct {
 }
 
 func (w *interruptibleWriter) Write(p []byte) (int, error) {
-	type result struct {
-		n   int
-		err error
+	err := untilDone(w.ctx, func() error {
+		_, err := w.w.Write(p)
+		return err
+	})
+	if err != nil {
+		return 0, err
 	}
-	done := make(chan result, 1)
-	go func() {
-		n, err := w.w.Write(p)
-		done <- result{n, err}
-	}()
-	select {
-	case r := <-done:
-		return r.n, r.err
-	case <-w.ctx.Done():
-		return 0, context.Cause(w.ctx)
-	}
+	return len(p), nil
 }
 
 func (d *destination) reserve(size int64) error {

@@ -104,17 +104,10 @@ func (o *opening) mountByFuse2fs(ctx context.Context, e runEntry) error {
 // waitUsable waits until the file system at dir answers: fuse2fs is in the
 // background before it is ready.
 func waitUsable(ctx context.Context, dir string) error {
-	answered := make(chan error, 1)
-	go func() {
+	return untilDone(ctx, func() error {
 		_, err := os.Stat(dir)
-		answered <- err
-	}()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case err := <-answered:
 		return err
-	}
+	})
 }
 
 func (o *opening) innerOptions() []string {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -132,21 +134,16 @@ func (s *server) syncOuter() {
 		}
 		return
 	}
-	synced := make(chan error, 1)
-	go func() {
+	late := fmt.Errorf("%s does not get synced in time", s.state.MountPoint)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), lastTime, late)
+	defer cancel()
+	s.note(untilDone(ctx, func() error {
 		if top, err := topMount(s.state.MountPoint); err != nil || top == nil || top.ID != m.ID {
 			unix.Sync() // it is covered by another, so there is no path to it
-			synced <- err
-			return
+			return err
 		}
-		synced <- syncFileSystem(s.state.MountPoint)
-	}()
-	select {
-	case err := <-synced:
-		s.note(err)
-	case <-time.After(lastTime):
-		s.log.Printf("%s does not get synced in time", s.state.MountPoint)
-	}
+		return syncFileSystem(s.state.MountPoint)
+	}))
 }
 
 // note logs what cannot be helped.

@@ -71,23 +71,16 @@ func startServer(ctx context.Context, settings serverSettings, key *secret.Buffe
 }
 
 func (p *serverProcess) waitReady(ctx context.Context) error {
-	first := make(chan answer, 1)
-	go func() {
+	return untilDone(ctx, func() error {
 		var a answer
 		if json.NewDecoder(p.answers).Decode(&a) != nil {
-			a = answer{Error: "the server ended unexpectedly", Code: exitBad}
+			return failf(exitBad, "", "the server ended unexpectedly")
 		}
-		first <- a
-	}()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case a := <-first:
 		if !a.Ready {
 			return a.failure()
 		}
 		return nil
-	}
+	})
 }
 
 func (p *serverProcess) send(o order) error {
