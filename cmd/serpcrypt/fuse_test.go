@@ -7,8 +7,22 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	"serpcrypt/internal/fusefs"
 	"serpcrypt/internal/skip"
 )
+
+// needFuse skips a test where nothing can be mounted by FUSE.
+func needFuse(t *testing.T) {
+	t.Helper()
+	if err := fusefs.Available(); err != nil {
+		skip.Skip(t, err.Error())
+	}
+	if err := unix.Access("/dev/fuse", unix.R_OK|unix.W_OK); err != nil {
+		skip.Skip(t, "/dev/fuse cannot be opened: "+err.Error())
+	}
+}
 
 // hiding runs a script that hides files, and then the program, with mounts of
 // its own.

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"serpcrypt/internal/skip"
 	"serpcrypt/volume"
 )
 
@@ -222,18 +221,5 @@ func TestInterruptedMkfs(t *testing.T) {
 	folder, ok := strings.CutPrefix(cmd.Env[len(cmd.Env)-1], "TMPDIR=") // the last one counts
 	if left := names(t, folder); !ok || left != "" {
 		t.Errorf("left in %q: %s", folder, left)
-	}
-}
-
-// needFuse skips a test where no FUSE file system can be mounted.
-func needFuse(t *testing.T) {
-	t.Helper()
-	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-	if err != nil {
-		skip.Skip(t, "no FUSE here: "+err.Error())
-	}
-	f.Close()
-	if _, err := exec.LookPath("fusermount3"); os.Geteuid() != 0 && err != nil {
-		skip.Skip(t, "fusermount3 is not installed")
 	}
 }

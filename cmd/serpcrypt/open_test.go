@@ -13,7 +13,6 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 	"github.com/rogpeppe/go-internal/testscript"
-	"golang.org/x/sys/unix"
 
 	"serpcrypt/internal/fusefs"
 	"serpcrypt/internal/skip"
@@ -120,14 +119,10 @@ func appendLine(path, line string) error {
 	return errors.Join(err, f.Close())
 }
 
+// needMounts skips a test where no file system in a container can be mounted.
 func needMounts(t *testing.T) {
 	t.Helper()
-	if err := fusefs.Available(); err != nil {
-		skip.Skip(t, err.Error())
-	}
-	if err := unix.Access("/dev/fuse", unix.R_OK|unix.W_OK); err != nil {
-		skip.Skip(t, "/dev/fuse cannot be opened: "+err.Error())
-	}
+	needFuse(t)
 	if _, err := findMkfs("ext4"); err != nil {
 		skip.Skip(t, err.Error())
 	}
