@@ -77,7 +77,7 @@ func newUUID(wanted string) (string, error) {
 	}
 	id, err := uuid.Parse(wanted)
 	if err != nil {
-		return "", &ParamError{"UUID", fmt.Sprintf("%q is none", wanted)}
+		return "", &ParamError{"UUID", fmt.Sprintf("%q is no UUID", wanted)}
 	}
 	return id.String(), nil
 }
