@@ -188,12 +188,29 @@ func (want *creation) checkSize(size int64) error {
 	p.Iterations = max(p.Iterations, kdf.MinIterations) // not known yet
 	least, err := volume.MinSize(p)
 	if err != nil {
-		return &failure{code: exitUsage, err: err}
+		return asFlagError(err)
 	}
 	if size != unsaid && size < least {
 		return usagef("%s are too few: a container with these options takes at least %d bytes", formatSize(size), (least+sizeUnit-1)/sizeUnit*sizeUnit)
 	}
 	return nil
+}
+
+// asFlagError names the flag that an error about parameters is about.
+func asFlagError(err error) error {
+	var param *volume.ParamError
+	var spec *modes.SpecError
+	var hash *hashes.UnknownError
+	switch {
+	case errors.As(err, &param):
+		flags := map[string]string{"UUID": "--uuid", "key size": "--key-size", "key slot": "--key-slot", "iterations": "--pbkdf-force-iterations"}
+		return usagef("%s: %s", flags[param.Param], param.Reason)
+	case errors.As(err, &spec):
+		return usagef("--cipher: %w", err)
+	case errors.As(err, &hash):
+		return usagef("--hash: %w", err)
+	}
+	return usagef("%w", err)
 }
 
 // makeContainer does the work. Until it is done nothing at the place looks
