@@ -7,7 +7,9 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -142,8 +144,20 @@ func prepare(c *cli.Context) error {
 	return checkKernels(c)
 }
 
+// wrongValue is how cli tells of a flag's value that cannot be parsed.
+var wrongValue = regexp.MustCompile(`^invalid (?:boolean )?value ("(?:[^"\\]|\\.)*") for (?:flag )?(-[^:]+): `)
+
 func asUsageError(c *cli.Context, err error, _ bool) error {
-	return failf(exitUsage, hintHelp([]string{c.Command.Name}), "%w", err)
+	hint := hintHelp(strings.Fields(c.Command.Name))
+	found := wrongValue.FindStringSubmatch(err.Error())
+	if found == nil {
+		return failf(exitUsage, hint, "%w", err)
+	}
+	value, flag := found[1], found[2]
+	if len(flag) > len("-T") {
+		flag = "-" + flag
+	}
+	return failf(exitUsage, hint, "%s: %s is not understood", flag, value)
 }
 
 func programVersion() string {
