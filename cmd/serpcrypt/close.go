@@ -139,7 +139,7 @@ func (f openContainer) unmount(lazy bool) (syncErr, err error) {
 		time.Sleep(pause)
 	}
 	if errors.Is(err, errCovered) {
-		return nil, failf(exitBusy, "umount "+f.state.MountPoint, "%s: %w", f.state.MountPoint, err)
+		return nil, failf(exitBusy, "umount "+shellQuote(f.state.MountPoint), "%s: %w", f.state.MountPoint, err)
 	}
 	if errors.Is(err, unix.EBUSY) {
 		return nil, failf(exitBusy, "end them, or use --lazy", "%s is in use%s", f.state.MountPoint, usersText(f.state.MountPoint))
@@ -152,7 +152,7 @@ func (f openContainer) unmount(lazy bool) (syncErr, err error) {
 	if err != nil || len(others) == 0 {
 		return syncErr, err
 	}
-	err = failf(exitBusy, "umount "+others[0]+", then it is closed", "%s is unmounted, but still seen at %s", f.state.MountPoint, strings.Join(others, ", "))
+	err = failf(exitBusy, "umount "+shellQuote(others[0])+", then it is closed", "%s is unmounted, but still seen at %s", f.state.MountPoint, strings.Join(others, ", "))
 	return nil, errors.Join(err, syncErr)
 }
 

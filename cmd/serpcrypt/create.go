@@ -333,12 +333,3 @@ func headerCopyCommand(path string, payloadOffset int64) string {
 	const block = 4096
 	return fmt.Sprintf("dd if=%s of=%s bs=%d count=%d", shellQuote(path), shellQuote(path+".header"), block, payloadOffset/block)
 }
-
-// shellQuote writes a word so that a shell reads it as it is.
-func shellQuote(word string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%"
-	if word != "" && strings.Trim(word, plain) == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}

@@ -187,7 +187,7 @@ func (o *opening) openFile() (*volume.File, error) {
 	}
 	if errors.Is(err, volume.ErrBusy) {
 		if place := whereOpen(o.state.Container); place != "" {
-			return nil, failf(exitBusy, "serpcrypt close "+place, "%s is already open at %s", o.container, place)
+			return nil, failf(exitBusy, "serpcrypt close "+shellQuote(place), "%s is already open at %s", o.container, place)
 		}
 	}
 	return file, err

@@ -24,7 +24,7 @@ func checkMountPoint(path string) error {
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return failf(exitBad, "mkdir "+path, "mount point %s does not exist", path)
+		return failf(exitBad, "mkdir "+shellQuote(path), "mount point %s does not exist", path)
 	}
 	if err != nil {
 		return fmt.Errorf("mount point: %w", err)

@@ -122,13 +122,13 @@ func checkPrivate(path string) error {
 	if err != nil {
 		return fmt.Errorf("runtime folder: %w", err)
 	}
-	reason := ""
+	reason, remove := "", "rmdir "
 	owner := ownerOf(info)
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
-		reason = "it is a symbolic link"
+		reason, remove = "it is a symbolic link", "rm "
 	case !info.IsDir():
-		reason = "it is not a directory"
+		reason, remove = "it is not a directory", "rm "
 	case owner != os.Geteuid():
 		reason = fmt.Sprintf("it belongs to user %d", owner)
 	case info.Mode().Perm()&0o077 != 0:
@@ -136,7 +136,7 @@ func checkPrivate(path string) error {
 	default:
 		return nil
 	}
-	return failf(exitPermission, "remove "+path, "runtime folder %s is not to be trusted: %s", path, reason)
+	return failf(exitPermission, remove+shellQuote(path), "runtime folder %s is not to be trusted: %s", path, reason)
 }
 
 func ownerOf(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }

@@ -86,6 +86,15 @@ func errorText(err error) string {
 // volume: ..." and a file called volume keep the word.
 var packagePrefix = regexp.MustCompile(`(^|[:;] |\()(?:(?:volume|luks1|modes|serpent|kdf|hashes|af|secret|bench|fusefs|loopdev|fsprobe): )+`)
 
+// shellQuote writes a word so that a shell reads it as it is.
+func shellQuote(word string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%"
+	if word != "" && strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
 // warnOfSwap says so if keys are in memory that may be swapped out.
 func warnOfSwap() {
 	if err := secret.LockError(); err != nil {
