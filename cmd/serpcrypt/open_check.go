@@ -52,7 +52,7 @@ func checkDrivers(raw bool) error {
 	}
 	if !raw && os.Geteuid() != 0 {
 		if _, err := findProgram(driverFuse2fs); err != nil {
-			return failf(exitBad, "install it (Debian, Ubuntu: apt-get install fuse2fs), or use --raw, or work as root",
+			return failf(exitBad, hintInstall(driverFuse2fs)+", or use --raw, or work as root",
 				"%s, which mounts file systems without root, is not installed", driverFuse2fs)
 		}
 	}

@@ -122,7 +122,7 @@ func (o *opening) innerOptions() []string {
 func (o *opening) runMounter(ctx context.Context, e runEntry, program string, args ...string) error {
 	path, err := findProgram(program)
 	if err != nil {
-		return failf(exitBad, "install it", "%s is not installed", program)
+		return failf(exitBad, hintInstall(program), "%s is not installed", program)
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	var said bytes.Buffer
@@ -153,6 +153,11 @@ func (o *opening) runMounter(ctx context.Context, e runEntry, program string, ar
 	}
 	return failf(exitBad, "if it is damaged, "+hintRaw+" and repair it",
 		"%s in %s cannot be mounted: %s", o.state.FileSystem, o.container, text)
+}
+
+// hintInstall is about a driver, or mount: their packages have the same names.
+func hintInstall(program string) string {
+	return fmt.Sprintf("install it (Debian, Ubuntu: apt-get install %s)", program)
 }
 
 // findProgram looks where system programs are too, which an ordinary user's
