@@ -127,6 +127,14 @@ func exactArgs(c *cli.Context, names ...string) ([]string, error) {
 	return args, nil
 }
 
+// refuseJSON is for commands that print nothing that could be a document.
+func refuseJSON(c *cli.Context) error {
+	if c.Bool("json") {
+		return failf(exitUsage, "serpcrypt status --json shows what is open", "%s prints no JSON", c.Command.Name)
+	}
+	return nil
+}
+
 func unknownFlag(path []string, word string) error {
 	word, _, _ = strings.Cut(word, "=")
 	if len(path) == 0 {

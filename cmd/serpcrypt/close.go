@@ -28,6 +28,9 @@ func closeCommand() *cli.Command {
 }
 
 func runClose(c *cli.Context) error {
+	if err := refuseJSON(c); err != nil {
+		return err
+	}
 	names := c.Args().Slice()
 	hint := hintHelp([]string{c.Command.Name})
 	switch {

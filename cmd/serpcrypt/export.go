@@ -32,6 +32,9 @@ func runExport(c *cli.Context) error {
 		return err
 	}
 	container, dest := args[0], args[1]
+	if dest == stdio && c.Bool("json") {
+		return usagef("standard output cannot take both data and JSON")
+	}
 	request := keyRequest{container: container}
 	if err := checkUnlockFlags(c, request); err != nil {
 		return err

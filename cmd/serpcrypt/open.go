@@ -41,6 +41,9 @@ func openCommand() *cli.Command {
 }
 
 func runOpen(c *cli.Context) error {
+	if err := refuseJSON(c); err != nil {
+		return err
+	}
 	if err := checkUnlockFlags(c, keyRequest{}); err != nil {
 		return err
 	}
