@@ -28,10 +28,10 @@ func createCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "create",
 		Usage:       "make a container file, or a container on a block device",
-		UsageText:   "serpcrypt create --size SIZE [options] CONTAINER",
+		UsageText:   "serpcrypt create [--size SIZE] [options] CONTAINER",
 		Description: "serpcrypt create --size 64M --fs ext4 box.luks",
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "size", Usage: "`SIZE` of the file: 64M, 1G, 1GiB, 1GB or bytes"},
+			&cli.StringFlag{Name: "size", Usage: "`SIZE` of a new file: 64M, 1G, 1GiB, 1GB or bytes"},
 			&cli.StringFlag{Name: "fs", Usage: "make a file system: `NAME` is ext4, xfs ... as in mkfs.NAME"},
 			&cli.StringFlag{Name: "type", Value: "luks1", Usage: "`FORMAT` of the container"},
 			&cli.StringFlag{Name: "cipher", Aliases: []string{"c"}, Value: volume.DefaultCipher, Usage: "`CIPHER` with mode and IV"},
