@@ -42,13 +42,22 @@ func (t *terminal) close() {
 	}
 }
 
+// readByte tells a terminal that has gone away from the end of input.
+func (t *terminal) readByte(r *interruptible) (byte, error) {
+	b, err := r.readByte()
+	if err != nil && !isTerminal(t.in) {
+		err = &signalError{syscall.SIGHUP}
+	}
+	return b, err
+}
+
 // readLine asks for a line that may be seen.
 func (t *terminal) readLine(ctx context.Context, question string) (string, error) {
 	fmt.Fprint(t.out, question)
 	r := &interruptible{ctx: ctx, file: t.in}
 	var line []byte
 	for {
-		b, err := r.readByte()
+		b, err := t.readByte(r)
 		if errors.Is(err, io.EOF) || err == nil && b == '\n' {
 			return string(line), nil
 		}
@@ -85,7 +94,7 @@ func (t *terminal) readSecret(ctx context.Context, question string, deadline tim
 	line := secret.New(maxPassphrase)
 	n, tooLong := 0, false
 	for {
-		b, err := r.readByte()
+		b, err := t.readByte(r)
 		if errors.Is(err, io.EOF) || err == nil && b == ctrlD && n == 0 {
 			err = failf(exitUsage, hintNoPassphrase, "no passphrase was typed")
 		} else if err == nil && b == ctrlC {

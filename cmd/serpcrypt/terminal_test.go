@@ -129,6 +129,34 @@ func TestReadSecretSignal(t *testing.T) {
 	}
 }
 
+// TestHangUp: when the terminal goes away, whatever is asked for on it is off.
+func TestHangUp(t *testing.T) {
+	for name, ask := range map[string]func(*terminal) error{
+		"passphrase": func(tty *terminal) error {
+			_, err := tty.readSecret(context.Background(), "Say: ", time.Time{})
+			return err
+		},
+		"confirmation": func(tty *terminal) error {
+			_, err := tty.readLine(context.Background(), "Say: ")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			person, program := openPty(t)
+			done := make(chan error)
+			go func() { done <- ask(program) }()
+			expect(t, person, "Say: ")
+			if err := person.Close(); err != nil {
+				t.Fatal(err)
+			}
+			err := <-done
+			if code, _ := explain(err); code != 128+1 {
+				t.Errorf("error %v has code %d, want 129", err, code)
+			}
+		})
+	}
+}
+
 func TestReadSecretDeadline(t *testing.T) {
 	_, program := openPty(t)
 	_, err := program.readSecret(context.Background(), "Say: ", time.Now().Add(time.Millisecond))
