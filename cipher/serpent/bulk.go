@@ -16,7 +16,7 @@ func (c *Cipher) DecryptBlocks(dst, src []byte) { c.blocks(dst, src, decrypting)
 func (c *Cipher) blocks(dst, src []byte, d direction) {
 	c.check(dst, src)
 	n := 0
-	if c.kernel != Generic {
+	if c.vectorTakes(len(src)) {
 		n = c.blocksVector(dst, src, d)
 	}
 	c.blocksGeneric(dst[n:], src[n:], d)
@@ -35,7 +35,7 @@ func (c *Cipher) xex(dst, src, tweaks []byte, d direction) {
 		panic("serpent: not one tweak per block")
 	}
 	n := 0
-	if c.kernel != Generic {
+	if c.vectorTakes(len(src)) {
 		n = c.xexVector(dst, src, tweaks, d)
 	}
 	c.xexGeneric(dst[n:], src[n:], tweaks[n:], d)
@@ -53,7 +53,7 @@ func (c *Cipher) xts(dst, src, tweaks []byte, d direction) {
 	size := c.checkSectors(dst, src, tweaks)
 	for ; len(tweaks) > 0; tweaks = tweaks[BlockSize:] {
 		t, n := loadBlock(tweaks), 0
-		if c.kernel != Generic {
+		if c.vectorTakes(size) {
 			n = c.xtsVector(dst[:size], src[:size], &t, d)
 		}
 		c.xtsGeneric(dst[n:size], src[n:size], t, d)
@@ -67,7 +67,7 @@ func (c *Cipher) xts(dst, src, tweaks []byte, d direction) {
 func (c *Cipher) EncryptCBC(dst, src, ivs []byte) {
 	size := c.checkSectors(dst, src, ivs)
 	sectors := 0
-	if c.kernel != Generic {
+	if c.vectorTakes(len(ivs)) {
 		sectors = c.encryptCBCVector(dst, src, ivs, size)
 	}
 	n := sectors * size
@@ -79,7 +79,7 @@ func (c *Cipher) DecryptCBC(dst, src, ivs []byte) {
 	size := c.checkSectors(dst, src, ivs)
 	for ; len(ivs) > 0; ivs = ivs[BlockSize:] {
 		iv, n := loadBlock(ivs), 0
-		if c.kernel != Generic {
+		if c.vectorTakes(size) {
 			n = c.decryptCBCVector(dst[:size], src[:size], &iv)
 		}
 		c.decryptCBCGeneric(dst[n:size], src[n:size], iv)
@@ -94,12 +94,18 @@ func (c *Cipher) CryptCTR(dst, src, ivs []byte) {
 	size := c.checkSectors(dst, src, ivs)
 	for ; len(ivs) > 0; ivs = ivs[BlockSize:] {
 		count, n := loadCounter(ivs), 0
-		if c.kernel != Generic {
+		if c.vectorTakes(size) {
 			n = c.ctrVector(dst[:size], src[:size], &count)
 		}
 		c.ctrGeneric(dst[n:size], src[n:size], count)
 		dst, src = dst[size:], src[size:]
 	}
+}
+
+// vectorTakes tells whether n bytes are enough for a call of a vector kernel.
+// Fewer go straight to the portable code, so that they are no slower than there.
+func (c *Cipher) vectorTakes(n int) bool {
+	return c.kernel != Generic && n >= 4*BlockSize
 }
 
 // check panics unless c has a key and the lengths and places are right.

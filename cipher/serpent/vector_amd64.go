@@ -111,12 +111,8 @@ func (c *Cipher) xexVector(dst, src, tweaks []byte, d direction) (done int) {
 
 // xtsVector leaves in tweak that of the next block.
 func (c *Cipher) xtsVector(dst, src []byte, tweak *block, d direction) (done int) {
-	n := callLen(len(src))
-	if n == 0 {
-		return 0
-	}
 	var tweaks blocks16
-	for ; n > 0; n = callLen(len(src) - done) {
+	for n := callLen(len(src)); n > 0; n = callLen(len(src) - done) {
 		*tweak = fillTweaks(tweaks[:n], *tweak)
 		c.crypt(n, dst[done:], src[done:], tweaks[:], tweaks[:], d)
 		done += n
@@ -142,12 +138,8 @@ func fillTweaks(dst []byte, t block) block {
 
 // ctrVector leaves in next the counter of the next block.
 func (c *Cipher) ctrVector(dst, src []byte, next *counter) (done int) {
-	n := callLen(len(src))
-	if n == 0 {
-		return 0
-	}
 	var counters blocks16
-	for ; n > 0; n = callLen(len(src) - done) {
+	for n := callLen(len(src)); n > 0; n = callLen(len(src) - done) {
 		*next = fillCounters(counters[:n], *next)
 		c.crypt(n, dst[done:], counters[:], zeros[:], src[done:], encrypting)
 		done += n
