@@ -169,6 +169,7 @@ func TestNewFileInUnreadableFolder(t *testing.T) {
 	if err := os.Chmod(dir, 0o300); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { os.Chmod(dir, 0o700) }) // so that it can be removed
 	if os.Geteuid() == 0 {
 		// The rights of root end with its identity for files, which each
 		// thread has for itself.
