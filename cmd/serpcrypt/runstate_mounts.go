@@ -212,14 +212,15 @@ func (e runEntry) cleanUpLocked() error {
 // watchMounts returns a channel on which something arrives after each change
 // of the table of mounts.
 func watchMounts() (<-chan struct{}, error) {
-	table, err := os.Open("/proc/self/mountinfo")
+	// The kernel tells one poller of each change, so package os must not open
+	// the table: it would have the runtime poll it, too.
+	table, err := unix.Open("/proc/self/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("table of mounts: %w", err)
 	}
 	changed := make(chan struct{}, 1)
 	go func() {
-		defer table.Close()
-		fds := []unix.PollFd{{Fd: int32(table.Fd()), Events: unix.POLLPRI}}
+		fds := []unix.PollFd{{Fd: int32(table), Events: unix.POLLPRI}}
 		for {
 			if _, err := unix.Poll(fds, -1); err != nil {
 				if err == unix.EINTR {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"serpcrypt/internal/skip"
 )
 
 // testRuntime makes a runtime folder for one test.
@@ -285,5 +287,41 @@ func TestMatchOpen(t *testing.T) {
 		if code, _ := explain(err); err != nil && code != exitBad {
 			t.Errorf("%q: exit code %d", name, code)
 		}
+	}
+}
+
+// TestWatchMounts changes the table of mounts many times: not one change may
+// be missed, as a server that waits for it would wait on.
+func TestWatchMounts(t *testing.T) {
+	if os.Geteuid() != 0 {
+		skip.Skip(t, "only root can mount")
+	}
+	changed, err := watchMounts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	expect := func(what string, round int) {
+		t.Helper()
+		select {
+		case <-changed:
+		case <-time.After(5 * time.Second):
+			t.Fatalf("round %d: nothing told of the %s", round, what)
+		}
+	}
+	for round := range 500 {
+		for len(changed) > 0 {
+			<-changed
+		}
+		if err := unix.Mount("none", dir, "tmpfs", 0, ""); err != nil {
+			skip.Skip(t, "cannot mount: "+err.Error())
+		}
+		expect("mount", round)
+		time.Sleep(time.Millisecond) // for all goroutines to be idle, as in a server
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Fatal(err)
+		}
+		expect("unmount", round)
 	}
 }

@@ -59,10 +59,12 @@ func (s *server) run(orders <-chan order, terminate <-chan os.Signal) {
 		case <-mounts:
 		case <-again:
 		}
-		if s.abandoned() {
-			if s.mount.OpenFiles() == 0 && s.mount.Unmount() == nil {
-				return
-			}
+		abandoned, err := s.abandoned()
+		s.note(err)
+		if abandoned && s.mount.OpenFiles() == 0 && s.mount.Unmount() == nil {
+			return
+		}
+		if abandoned || err != nil {
 			pause = min(max(firstPause, 2*pause), longestPause)
 			again = time.After(pause)
 		}
@@ -71,12 +73,12 @@ func (s *server) run(orders <-chan order, terminate <-chan os.Signal) {
 
 // abandoned reports whether the file system that was mounted from the volume
 // no longer is. Files in it may still be in use, if it was unmounted lazily.
-func (s *server) abandoned() bool {
+func (s *server) abandoned() (bool, error) {
 	if s.state.Raw || s.state.Opening {
-		return false
+		return false, nil
 	}
 	m, err := s.entry.outerMount(s.state)
-	return err == nil && m == nil
+	return err == nil && m == nil, err
 }
 
 // shutDown unmounts all that there is: at once, or when those who use it have
