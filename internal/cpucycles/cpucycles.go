@@ -30,6 +30,9 @@ const (
 	// see those in which an interrupt or another program emptied the caches.
 	minBatch = 200 * time.Microsecond
 
+	// Beside this it does not show that waking a thread takes some 10 µs.
+	minParallelBatch = 2 * time.Millisecond
+
 	minRounds = 3
 )
 
@@ -42,37 +45,73 @@ const (
 func Measure(ctx context.Context, each time.Duration, functions ...func()) ([]Cost, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	m := meter{now: ThreadTime, chain: func() { multiplyChain(chainLength) }}
-	return m.measure(ctx, each, functions)
+	m := meter{now: ThreadTime, chain: calibrationChain, minBatch: minBatch}
+	var works []repeated
+	for _, f := range functions {
+		works = append(works, repeat(f))
+	}
+	return m.measure(ctx, each, works)
+}
+
+// MeasureParallel is as Measure, for works of several threads. A call of a work
+// calls each of its functions once, each in a thread of its own. Within a batch
+// the threads do not wait for each other. All times, and so the cycles, are
+// elapsed ones: other programs do count.
+func MeasureParallel(ctx context.Context, each time.Duration, works ...[]func()) ([]Cost, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	start := time.Now()
+	m := meter{
+		now:      func() time.Duration { return time.Since(start) },
+		chain:    calibrationChain,
+		minBatch: minParallelBatch,
+	}
+	var crews []repeated
+	for _, functions := range works {
+		c := newCrew(functions)
+		defer c.dismiss()
+		crews = append(crews, c.work)
+	}
+	return m.measure(ctx, each, crews)
+}
+
+// repeated is work that is done so many times.
+type repeated func(calls int)
+
+func repeat(f func()) repeated {
+	return func(calls int) {
+		for range calls {
+			f()
+		}
+	}
 }
 
 type meter struct {
-	now   func() time.Duration
-	chain func() // takes chainCycles
+	now      func() time.Duration
+	chain    func() // takes chainCycles
+	minBatch time.Duration
 }
 
-func (m meter) measure(ctx context.Context, each time.Duration, functions []func()) ([]Cost, error) {
-	calls := make([]int, len(functions))
-	for i, f := range functions {
+func (m meter) measure(ctx context.Context, each time.Duration, works []repeated) ([]Cost, error) {
+	calls := make([]int, len(works))
+	for i, work := range works {
 		var err error
-		if calls[i], err = m.callsPerBatch(ctx, min(minBatch, each/minRounds), f); err != nil {
+		if calls[i], err = m.callsPerBatch(ctx, min(m.minBatch, each/minRounds), work); err != nil {
 			return nil, err
 		}
 	}
-	nanoseconds := make([][]float64, len(functions))
-	cycles := make([][]float64, len(functions))
-	end := m.now() + each*time.Duration(len(functions))
+	nanoseconds := make([][]float64, len(works))
+	cycles := make([][]float64, len(works))
+	end := m.now() + each*time.Duration(len(works))
 	for round := 0; round < minRounds || m.now() < end; round++ {
-		for i, f := range functions {
+		for i, work := range works {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
 			before := m.now()
 			m.chain()
 			middle := m.now()
-			for range calls[i] {
-				f()
-			}
+			work(calls[i])
 			after := m.now()
 			perCall := float64(after-middle) / float64(calls[i])
 			nanoseconds[i] = append(nanoseconds[i], perCall)
@@ -81,23 +120,21 @@ func (m meter) measure(ctx context.Context, each time.Duration, functions []func
 			}
 		}
 	}
-	costs := make([]Cost, len(functions))
+	costs := make([]Cost, len(works))
 	for i := range costs {
 		costs[i] = Cost{Nanoseconds: median(nanoseconds[i]), Cycles: median(cycles[i])}
 	}
 	return costs, nil
 }
 
-// callsPerBatch finds how many calls of f fill the given time.
-func (m meter) callsPerBatch(ctx context.Context, batch time.Duration, f func()) (int, error) {
+// callsPerBatch finds how many calls fill the given time.
+func (m meter) callsPerBatch(ctx context.Context, batch time.Duration, work repeated) (int, error) {
 	for calls := 1; ; calls *= 2 {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
 		before := m.now()
-		for range calls {
-			f()
-		}
+		work(calls)
 		if m.now()-before >= batch {
 			return calls, nil
 		}
@@ -114,6 +151,8 @@ func median(values []float64) float64 {
 	slices.Sort(values)
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
+
+func calibrationChain() { multiplyChain(chainLength) }
 
 // multiplyChain multiplies n times, in tens, each time waiting for the last.
 //

@@ -15,17 +15,18 @@ type fakeCPU struct {
 
 func (c *fakeCPU) meter() meter {
 	return meter{
-		now:   func() time.Duration { return c.now },
-		chain: func() { c.now += time.Duration(chainCycles / c.gigahertz) },
+		now:      func() time.Duration { return c.now },
+		chain:    func() { c.now += time.Duration(chainCycles / c.gigahertz) },
+		minBatch: minBatch,
 	}
 }
 
-func (c *fakeCPU) work(d time.Duration) func() { return func() { c.now += d } }
+func (c *fakeCPU) work(d time.Duration) repeated { return repeat(func() { c.now += d }) }
 
 func TestCostInTimeAndCycles(t *testing.T) {
 	cpu := &fakeCPU{gigahertz: 3}
 	costs, err := cpu.meter().measure(context.Background(), 10*time.Millisecond,
-		[]func(){cpu.work(20), cpu.work(500), cpu.work(7 * time.Millisecond)})
+		[]repeated{cpu.work(20), cpu.work(500), cpu.work(7 * time.Millisecond)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,12 +43,12 @@ func TestCostInTimeAndCycles(t *testing.T) {
 func TestMedianIgnoresInterruptions(t *testing.T) {
 	cpu := &fakeCPU{gigahertz: 1}
 	batches := 0
-	costs, err := cpu.meter().measure(context.Background(), 30*time.Millisecond, []func(){func() {
+	costs, err := cpu.meter().measure(context.Background(), 30*time.Millisecond, []repeated{repeat(func() {
 		cpu.now += time.Millisecond
 		if batches++; batches%3 == 0 {
 			cpu.now += 50 * time.Millisecond
 		}
-	}})
+	})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,13 +60,13 @@ func TestMedianIgnoresInterruptions(t *testing.T) {
 func TestFunctionsTakeTurns(t *testing.T) {
 	cpu := &fakeCPU{gigahertz: 1}
 	var order []int
-	call := func(i int) func() {
-		return func() {
+	call := func(i int) repeated {
+		return repeat(func() {
 			cpu.now += time.Second
 			order = append(order, i)
-		}
+		})
 	}
-	if _, err := cpu.meter().measure(context.Background(), 5*time.Second, []func(){call(0), call(1)}); err != nil {
+	if _, err := cpu.meter().measure(context.Background(), 5*time.Second, []repeated{call(0), call(1)}); err != nil {
 		t.Fatal(err)
 	}
 	// Two calls find the size of a batch. The chains take time as well, so that
@@ -83,7 +84,7 @@ func TestFunctionsTakeTurns(t *testing.T) {
 func TestAtLeastThreeRounds(t *testing.T) {
 	cpu := &fakeCPU{gigahertz: 1}
 	calls := 0
-	if _, err := cpu.meter().measure(context.Background(), 1, []func(){func() { calls++; cpu.now += time.Hour }}); err != nil {
+	if _, err := cpu.meter().measure(context.Background(), 1, []repeated{repeat(func() { calls++; cpu.now += time.Hour })}); err != nil {
 		t.Fatal(err)
 	}
 	if want := 1 + minRounds; calls != want {
