@@ -33,6 +33,7 @@ const DefaultEach = 100 * time.Millisecond
 type Report struct {
 	Machine Machine
 	Serpent []SerpentResult
+	Sectors []SectorsResult
 	SHA1    []SHA1Result
 	KDF     []KDFResult
 }
@@ -48,6 +49,24 @@ type SerpentResult struct {
 	BytesPerSecond float64 `json:"bytes_per_second"`
 	CyclesPerByte  float64 `json:"cycles_per_byte,omitempty"` // 0: not known on this architecture
 	RatioToGeneric float64 `json:"ratio_to_generic"`          // of speeds, in the same run
+}
+
+// SectorsResult is the speed of a run of sectors through cipher/modes, as
+// containers are read and written. Several threads each have an equal share of
+// the run, and do it over and over without waiting for each other. The times of
+// runs that several threads share, and of the same runs in one thread beside
+// them, are elapsed ones; all others are processor times.
+type SectorsResult struct {
+	Suite          string  `json:"suite"` // "sectors"
+	Kernel         string  `json:"kernel"`
+	Mode           string  `json:"mode"`
+	Op             string  `json:"op"` // "enc" or "dec"
+	SectorSize     int     `json:"sector_size"`
+	Bytes          int     `json:"bytes"` // of the run
+	Threads        int     `json:"threads"`
+	BytesPerSecond float64 `json:"bytes_per_second"`
+	CyclesPerByte  float64 `json:"cycles_per_byte,omitempty"` // of all cores together: elapsed cycles times threads
+	RatioToGeneric float64 `json:"ratio_to_generic"`          // of speeds, with as many threads
 }
 
 // SHA1Result is the speed of hashing messages of one size.
@@ -77,6 +96,9 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	for _, x := range r.Serpent {
 		results = append(results, x)
 	}
+	for _, x := range r.Sectors {
+		results = append(results, x)
+	}
 	for _, x := range r.SHA1 {
 		results = append(results, x)
 	}
@@ -104,12 +126,25 @@ func (e *UnknownSuiteError) Error() string {
 	return fmt.Sprintf("bench: unknown suite %q (known: %s)", e.Name, strings.Join(Suites(), ", "))
 }
 
-var suites = []struct {
+type suite struct {
 	name     string
+	partOf   string // the suite that brings this one along
 	contests func(r *Report, only serpent.Kernel) ([]contest, error)
-}{{"serpent", serpentContests}, {"sha1", sha1Contests}, {"kdf", kdfContests}}
+}
 
-// Suites returns the names that Options.Suites may hold.
+var suites = []suite{
+	{"serpent", "", serpentContests},
+	{"sectors", "serpent", sectorsContests},
+	{"sha1", "", sha1Contests},
+	{"kdf", "", kdfContests},
+}
+
+func (s suite) isIn(chosen []string) bool {
+	return len(chosen) == 0 || slices.Contains(chosen, s.name) || slices.Contains(chosen, s.partOf)
+}
+
+// Suites returns the names that Options.Suites may hold. "serpent" brings
+// "sectors" along.
 func Suites() []string {
 	var names []string
 	for _, s := range suites {
@@ -128,8 +163,15 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	report := &Report{Machine: thisMachine()}
 	var contests []contest
+	defer func() {
+		for _, c := range contests {
+			if c.close != nil {
+				c.close()
+			}
+		}
+	}()
 	for _, s := range suites {
-		if len(o.Suites) > 0 && !slices.Contains(o.Suites, s.name) {
+		if !s.isIn(o.Suites) {
 			continue
 		}
 		more, err := s.contests(report, o.Kernel)
@@ -154,21 +196,23 @@ type contest struct {
 	what        string
 	contestants []contestant // the first is what the others are compared with
 	report      func(costs []cpucycles.Cost)
+	close       func() // may be nil
 }
 
 type contestant struct {
 	name   string
-	run    func() // writes to output
+	shares []func() // of the work, each for a thread of its own; they write to output
 	output []byte
 }
 
+// alone is work that is not shared.
+func alone(f func()) []func() { return []func(){f} }
+
 func (c *contest) measure(ctx context.Context, each time.Duration) error {
-	var functions []func()
 	for _, x := range c.contestants {
 		clear(x.output)
-		functions = append(functions, x.run)
 	}
-	costs, err := cpucycles.Measure(ctx, each, functions...)
+	costs, err := c.costs(ctx, each)
 	if err != nil {
 		return err
 	}
@@ -183,6 +227,21 @@ func (c *contest) measure(ctx context.Context, each time.Duration) error {
 	}
 	c.report(costs)
 	return nil
+}
+
+func (c *contest) costs(ctx context.Context, each time.Duration) ([]cpucycles.Cost, error) {
+	var functions []func()
+	var works [][]func()
+	shared := false
+	for _, x := range c.contestants {
+		functions = append(functions, x.shares[0])
+		works = append(works, x.shares)
+		shared = shared || len(x.shares) > 1
+	}
+	if shared {
+		return cpucycles.MeasureParallel(ctx, each, works...)
+	}
+	return cpucycles.Measure(ctx, each, functions...)
 }
 
 func allZero(p []byte) bool {

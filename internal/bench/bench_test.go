@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,10 @@ func TestEverySuiteIsComplete(t *testing.T) {
 	for _, x := range r.Serpent {
 		check(fmt.Sprint(x.Suite, x.Kernel, x.Mode, x.Op, x.Bytes), x.BytesPerSecond, x.CyclesPerByte, x.RatioToGeneric, x.Kernel == "generic")
 	}
+	for _, x := range r.Sectors {
+		check(fmt.Sprint(x.Suite, x.Kernel, x.Mode, x.Op, x.SectorSize, x.Bytes, x.Threads),
+			x.BytesPerSecond, x.CyclesPerByte, x.RatioToGeneric, x.Kernel == "generic")
+	}
 	for _, x := range r.SHA1 {
 		check(fmt.Sprint(x.Suite, x.Kernel, x.Bytes, x.UpdateBytes), x.BytesPerSecond, x.CyclesPerByte, x.RatioToStdlib, x.Kernel == "stdlib")
 	}
@@ -69,6 +74,26 @@ func TestEverySuiteIsComplete(t *testing.T) {
 			}
 		}
 	}
+	for _, k := range serpent.Kernels() {
+		for _, op := range []string{"enc", "dec"} {
+			for _, sectorSize := range []int{512, 4096} {
+				row := func(mode string, bytes, threads int) {
+					want = append(want, fmt.Sprint("sectors", k, mode, op, sectorSize, bytes, threads))
+				}
+				for _, mode := range []string{"xts", "cbc"} {
+					row(mode, sectorSize, 1)
+					row(mode, 64<<10, 1)
+					row(mode, 1<<20, 1)
+					if cores := runtime.GOMAXPROCS(0); cores > 1 {
+						row(mode, 1<<20, cores)
+					}
+				}
+				row("ecb", 64<<10, 1)
+				row("ctr", 64<<10, 1)
+				row("lrw", 64<<10, 1)
+			}
+		}
+	}
 	for _, size := range sizes {
 		want = append(want, fmt.Sprint("sha1", "generic", size, size), fmt.Sprint("sha1", "stdlib", size, size))
 	}
@@ -85,7 +110,17 @@ func TestEverySuiteIsComplete(t *testing.T) {
 		t.Errorf("%d rows, want %d", len(got), len(want))
 	}
 
-	const contests = 10*5 + 5 + 9
+	var tables strings.Builder
+	if err := r.WriteTables(&tables); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(tables.String()) {
+		if width := len(strings.TrimRight(line, "\n")); width > 100 {
+			t.Errorf("line of %d characters: %s", width, line)
+		}
+	}
+
+	const contests = 10*5 + 4*(3+3+3) + 5 + 9
 	if len(steps) != 2*contests {
 		t.Fatalf("progress was told %d times, want %d", len(steps)/2, contests)
 	}
@@ -97,14 +132,27 @@ func TestEverySuiteIsComplete(t *testing.T) {
 }
 
 func TestSuitesAndKernelsCanBeChosen(t *testing.T) {
-	r := run(t, Options{Suites: []string{"sha1", "sha1"}})
-	if len(r.Serpent) != 0 || len(r.SHA1) != 10 || len(r.KDF) != 0 {
-		t.Errorf("sha1 only: %d, %d and %d results", len(r.Serpent), len(r.SHA1), len(r.KDF))
+	sectors := 4 * (3 + 3 + 3)
+	if runtime.GOMAXPROCS(0) > 1 {
+		sectors += 4 * 2
 	}
-	for _, k := range serpent.Kernels() {
+	r := run(t, Options{Suites: []string{"sha1", "sha1"}})
+	if len(r.Serpent) != 0 || len(r.Sectors) != 0 || len(r.SHA1) != 10 || len(r.KDF) != 0 {
+		t.Errorf("sha1 only: %d, %d, %d and %d results", len(r.Serpent), len(r.Sectors), len(r.SHA1), len(r.KDF))
+	}
+	r = run(t, Options{Suites: []string{"sectors"}, Kernel: serpent.Generic})
+	if len(r.Serpent) != 0 || len(r.Sectors) != sectors {
+		t.Errorf("sectors only: %d and %d results", len(r.Serpent), len(r.Sectors))
+	}
+	for _, k := range []serpent.Kernel{serpent.Generic, serpent.Auto.Resolve()} {
 		r := run(t, Options{Suites: []string{"serpent"}, Kernel: k})
-		if len(r.Serpent) != 50 || len(r.SHA1) != 0 {
-			t.Errorf("%s only: %d and %d results", k, len(r.Serpent), len(r.SHA1))
+		if len(r.Serpent) != 50 || len(r.Sectors) != sectors || len(r.SHA1) != 0 {
+			t.Errorf("%s only: %d, %d and %d results", k, len(r.Serpent), len(r.Sectors), len(r.SHA1))
+		}
+		for _, x := range r.Sectors {
+			if x.Kernel != k.String() {
+				t.Fatalf("%s only: a result of %s", k, x.Kernel)
+			}
 		}
 		for _, x := range r.Serpent {
 			if x.Kernel != k.String() {
@@ -134,23 +182,29 @@ func TestRunStopsWithContext(t *testing.T) {
 func TestWrongOutputIsFound(t *testing.T) {
 	fill := func(name string, b byte) contestant {
 		p := make([]byte, 3)
-		return contestant{name, func() { p[0], p[2] = 1, b }, p}
+		return contestant{name, alone(func() { p[0], p[2] = 1, b }), p}
 	}
-	nothing := contestant{"idle", func() {}, make([]byte, 3)}
+	nothing := contestant{"idle", alone(func() {}), make([]byte, 3)}
+	shared := func(b byte) contestant {
+		p := make([]byte, 3)
+		return contestant{"shared", []func(){func() { p[0] = 1 }, func() { p[2] = b }}, p}
+	}
 	stale := fill("stale", 7)
-	stale.run()
-	stale.run = func() {}
+	stale.shares[0]()
+	stale.shares = alone(func() {})
 	for _, c := range []struct {
 		contestants []contestant
 		want        string
 	}{
 		{[]contestant{fill("a", 7), fill("b", 7)}, ""},
 		{[]contestant{fill("a", 7), fill("b", 7), fill("c", 8)}, "bench: wrong output: work: c computes other bytes than a"},
+		{[]contestant{fill("a", 7), shared(7)}, ""},
+		{[]contestant{fill("a", 7), shared(8)}, "bench: wrong output: work: shared computes other bytes than a"},
 		{[]contestant{nothing, nothing}, "bench: wrong output: work: idle computes nothing but zeros"},
 		{[]contestant{fill("a", 7), stale}, "bench: wrong output: work: stale computes other bytes than a"},
 	} {
 		reported := false
-		contest := contest{"work", c.contestants, func([]cpucycles.Cost) { reported = true }}
+		contest := contest{what: "work", contestants: c.contestants, report: func([]cpucycles.Cost) { reported = true }}
 		err := contest.measure(context.Background(), atOnce)
 		if c.want == "" {
 			if err != nil || !reported {
@@ -225,6 +279,23 @@ func sample() *Report {
 	} {
 		r.Serpent = append(r.Serpent, SerpentResult{"serpent", x.kernel, "ecb", x.op, x.bytes, 130e6 * x.ratio, 27.1 / x.ratio, x.ratio})
 	}
+	for _, x := range []struct {
+		kernel, mode, op           string
+		sectorSize, bytes, threads int
+		ratio                      float64
+	}{
+		{"generic", "xts", "enc", 512, 512, 1, 1}, {"avx512", "xts", "enc", 512, 512, 1, 9.5},
+		{"generic", "xts", "enc", 4096, 1 << 20, 1, 1}, {"avx512", "xts", "enc", 4096, 1 << 20, 1, 20},
+		{"generic", "xts", "enc", 4096, 1 << 20, 2, 1}, {"avx512", "xts", "enc", 4096, 1 << 20, 2, 19},
+		{"generic", "ecb", "dec", 4096, 64 << 10, 1, 1}, {"avx512", "ecb", "dec", 4096, 64 << 10, 1, 24},
+	} {
+		speed := x.ratio
+		if x.threads > 1 {
+			speed *= 1.9
+		}
+		r.Sectors = append(r.Sectors, SectorsResult{"sectors", x.kernel, x.mode, x.op, x.sectorSize, x.bytes, x.threads,
+			130e6 * speed, 27.1 / x.ratio, x.ratio})
+	}
 	r.SHA1 = []SHA1Result{{"sha1", "stdlib", 16, 16, 1e8, 0, 1}, {"sha1", "generic", 16, 16, 9e7, 0, 0.9}}
 	r.KDF = []KDFResult{{"kdf", "sha1", "generic", 20, 2345678, 0.512}, {"kdf", "sha256", "stdlib", 20, 12345678, 1}}
 	return r
@@ -262,6 +333,52 @@ serpent, sse2, core cycles per byte
 size    ecb-enc ecb-dec
 16B     27.21   26.73
 8192B   10.84   10.68
+
+sectors, generic, MB/s (10^6 bytes)
+
+run/sector          xts-enc ecb-dec
+512B/512B           130.0
+1M/4096B            130.0
+1M/4096B, 2 threads 247.0
+64K/4096B                   130.0
+
+sectors, generic, core cycles per byte
+
+run/sector          xts-enc ecb-dec
+512B/512B           27.10
+1M/4096B            27.10
+1M/4096B, 2 threads 27.10
+64K/4096B                   27.10
+
+sectors, avx512/generic speed ratios
+
+run/sector          xts-enc ecb-dec
+512B/512B           9.50x
+1M/4096B            20.00x
+1M/4096B, 2 threads 19.00x
+64K/4096B                   24.00x
+
+sectors, avx512, MB/s (10^6 bytes)
+
+run/sector          xts-enc ecb-dec
+512B/512B           1235.0
+1M/4096B            2600.0
+1M/4096B, 2 threads 4693.0
+64K/4096B                   3120.0
+
+sectors, avx512, core cycles per byte
+
+run/sector          xts-enc ecb-dec
+512B/512B           2.85
+1M/4096B            1.35
+1M/4096B, 2 threads 1.43
+64K/4096B                   1.13
+
+sectors, speed ratios of 2 threads to one
+
+kernel and run   xts-enc
+generic 1M/4096B 1.90x
+avx512 1M/4096B  1.80x
 
 sha1, speed ratios to the standard library
 
@@ -302,6 +419,7 @@ sha256 stdlib 12.346
 func TestJSON(t *testing.T) {
 	r := sample()
 	r.Serpent = r.Serpent[1:2]
+	r.Sectors = r.Sectors[4:5]
 	got, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -322,6 +440,18 @@ func TestJSON(t *testing.T) {
       "bytes_per_second": 129480000,
       "cycles_per_byte": 27.208835341365464,
       "ratio_to_generic": 0.996
+    },
+    {
+      "suite": "sectors",
+      "kernel": "generic",
+      "mode": "xts",
+      "op": "enc",
+      "sector_size": 4096,
+      "bytes": 1048576,
+      "threads": 2,
+      "bytes_per_second": 247000000,
+      "cycles_per_byte": 27.1,
+      "ratio_to_generic": 1
     },
     {
       "suite": "sha1",

@@ -55,14 +55,20 @@ func newEngine(k serpent.Kernel) (*engine, error) {
 	return e, nil
 }
 
-func serpentContests(report *Report, only serpent.Kernel) ([]contest, error) {
-	kernels := serpent.Kernels()
-	if only != serpent.Auto {
-		kernels = []serpent.Kernel{serpent.Generic}
-		if only != serpent.Generic {
-			kernels = append(kernels, only)
-		}
+// contestingKernels returns those that take part when only one is reported, or,
+// with Auto, all: the first is Generic, with which they are compared.
+func contestingKernels(only serpent.Kernel) []serpent.Kernel {
+	switch only {
+	case serpent.Auto:
+		return serpent.Kernels()
+	case serpent.Generic:
+		return []serpent.Kernel{serpent.Generic}
 	}
+	return []serpent.Kernel{serpent.Generic, only}
+}
+
+func serpentContests(report *Report, only serpent.Kernel) ([]contest, error) {
+	kernels := contestingKernels(only)
 	var engines []*engine
 	for _, k := range kernels {
 		e, err := newEngine(k)
@@ -78,7 +84,7 @@ func serpentContests(report *Report, only serpent.Kernel) ([]contest, error) {
 			src := testBytes(size)
 			for i, k := range kernels {
 				e, dst := engines[i], make([]byte, size)
-				c.contestants = append(c.contestants, contestant{k.String(), func() { o.run(e, dst, src) }, dst})
+				c.contestants = append(c.contestants, contestant{k.String(), alone(func() { o.run(e, dst, src) }), dst})
 			}
 			c.report = func(costs []cpucycles.Cost) {
 				for i, k := range kernels {

@@ -9,7 +9,8 @@ import (
 
 // WriteTables prints the report in the layout of the table that came with
 // Linux's Serpent for SSE2 in 2011: a row for each size, a column for each mode
-// and direction, and speeds as ratios to the portable code.
+// and direction, and speeds as ratios to the portable code. Lines have at most
+// 100 characters.
 func (r *Report) WriteTables(w io.Writer) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s, %d cores, %s\n", r.Machine.CPU, r.Machine.Cores, r.Machine.Kernel)
@@ -22,7 +23,7 @@ func (r *Report) WriteTables(w io.Writer) error {
 
 func (r *Report) tables() []*table {
 	var tables []*table
-	for _, results := range byKernel(r.Serpent) {
+	for _, results := range byKernel(r.Serpent, func(x SerpentResult) string { return x.Kernel }) {
 		kernel := results[0].Kernel
 		add := func(what string, cell func(SerpentResult) string) {
 			tables = append(tables, newTable("serpent, "+what, "size", results, func(x SerpentResult) (row, column, _ string) {
@@ -35,6 +36,7 @@ func (r *Report) tables() []*table {
 		add(kernel+", MB/s (10^6 bytes)", func(x SerpentResult) string { return asMegabytes(x.BytesPerSecond) })
 		add(kernel+", core cycles per byte", func(x SerpentResult) string { return asCycles(x.CyclesPerByte) })
 	}
+	tables = append(tables, sectorsTables(r.Sectors)...)
 	if len(r.SHA1) > 0 {
 		add := func(what string, cell func(SHA1Result) string) {
 			tables = append(tables, newTable("sha1, "+what, "size", r.SHA1, func(x SHA1Result) (row, column, _ string) {
@@ -57,11 +59,79 @@ func (r *Report) tables() []*table {
 	return tables
 }
 
-// byKernel splits the results, in the order in which the kernels first appear.
-func byKernel(results []SerpentResult) [][]SerpentResult {
-	var split [][]SerpentResult
+// sectorsTables has a row for each run and size of sector.
+func sectorsTables(results []SectorsResult) (tables []*table) {
+	for _, results := range byKernel(results, func(x SectorsResult) string { return x.Kernel }) {
+		kernel := results[0].Kernel
+		add := func(what string, cell func(SectorsResult) string) {
+			tables = append(tables, newTable("sectors, "+what, "run/sector", results, func(x SectorsResult) (row, column, _ string) {
+				return inRun(x), x.Mode + "-" + x.Op, cell(x)
+			}))
+		}
+		if kernel != "generic" {
+			add(kernel+"/generic speed ratios", func(x SectorsResult) string { return asRatio(x.RatioToGeneric) })
+		}
+		add(kernel+", MB/s (10^6 bytes)", func(x SectorsResult) string { return asMegabytes(x.BytesPerSecond) })
+		add(kernel+", core cycles per byte", func(x SectorsResult) string { return asCycles(x.CyclesPerByte) })
+	}
+	if t := threadsTable(results); t != nil {
+		tables = append(tables, t)
+	}
+	return tables
+}
+
+// threadsTable shows how much faster several threads are than one. It is nil if
+// nothing was measured in several.
+func threadsTable(results []SectorsResult) *table {
+	type task struct {
+		kernel, mode, op  string
+		sectorSize, bytes int
+	}
+	taskOf := func(x SectorsResult) task { return task{x.Kernel, x.Mode, x.Op, x.SectorSize, x.Bytes} }
+	inOne := map[task]float64{}
+	var inSeveral []SectorsResult
 	for _, x := range results {
-		i := slices.IndexFunc(split, func(s []SerpentResult) bool { return s[0].Kernel == x.Kernel })
+		if x.Threads == 1 {
+			inOne[taskOf(x)] = x.BytesPerSecond
+		} else {
+			inSeveral = append(inSeveral, x)
+		}
+	}
+	if len(inSeveral) == 0 {
+		return nil
+	}
+	title := fmt.Sprintf("sectors, speed ratios of %d threads to one", inSeveral[0].Threads)
+	return newTable(title, "kernel and run", inSeveral, func(x SectorsResult) (row, column, cell string) {
+		ratio := x.BytesPerSecond / inOne[taskOf(x)]
+		x.Threads = 1
+		return x.Kernel + " " + inRun(x), x.Mode + "-" + x.Op, asRatio(ratio)
+	})
+}
+
+// inRun is at most 19 characters, so that lines with ten columns fit a hundred.
+func inRun(x SectorsResult) string {
+	run := fmt.Sprintf("%s/%s", inUnits(x.Bytes), inUnits(x.SectorSize))
+	if x.Threads > 1 {
+		run += fmt.Sprintf(", %d threads", x.Threads)
+	}
+	return run
+}
+
+func inUnits(n int) string {
+	switch {
+	case n >= 1<<20:
+		return fmt.Sprintf("%dM", n>>20)
+	case n >= 16<<10:
+		return fmt.Sprintf("%dK", n>>10)
+	}
+	return inBytes(n)
+}
+
+// byKernel splits the results, in the order in which the kernels first appear.
+func byKernel[T any](results []T, kernel func(T) string) [][]T {
+	var split [][]T
+	for _, x := range results {
+		i := slices.IndexFunc(split, func(s []T) bool { return kernel(s[0]) == kernel(x) })
 		if i < 0 {
 			i = len(split)
 			split = append(split, nil)
