@@ -19,6 +19,11 @@ func (x block) store(dst []byte) {
 	binary.LittleEndian.PutUint64(dst[8:], x.hi)
 }
 
+func (x block) bytes() (b [BlockSize]byte) {
+	x.store(b[:])
+	return b
+}
+
 func (x block) xor(y block) block { return block{x.lo ^ y.lo, x.hi ^ y.hi} }
 
 // double multiplies an XTS tweak by alpha: the block as a polynomial over
@@ -32,9 +37,8 @@ func (x block) double() block {
 // counter is a counter block of CTR mode: a big-endian number of 128 bits.
 type counter struct{ hi, lo uint64 }
 
-func loadCounter(src []byte) counter {
-	_ = src[BlockSize-1]
-	return counter{binary.BigEndian.Uint64(src), binary.BigEndian.Uint64(src[8:])}
+func (x block) counter() counter {
+	return counter{bits.ReverseBytes64(x.lo), bits.ReverseBytes64(x.hi)}
 }
 
 func (n counter) next() counter {

@@ -15,10 +15,7 @@ func (c *Cipher) DecryptBlocks(dst, src []byte) { c.blocks(dst, src, decrypting)
 
 func (c *Cipher) blocks(dst, src []byte, d direction) {
 	c.check(dst, src)
-	n := 0
-	if c.vectorTakes(len(src)) {
-		n = c.blocksVector(dst, src, d)
-	}
+	n := c.blocksVector(dst, src, d)
 	c.blocksGeneric(dst[n:], src[n:], d)
 }
 
@@ -34,10 +31,7 @@ func (c *Cipher) xex(dst, src, tweaks []byte, d direction) {
 	if len(tweaks) != len(src) {
 		panic("serpent: not one tweak per block")
 	}
-	n := 0
-	if c.vectorTakes(len(src)) {
-		n = c.xexVector(dst, src, tweaks, d)
-	}
+	n := c.xexVector(dst, src, tweaks, d)
 	c.xexGeneric(dst[n:], src[n:], tweaks[n:], d)
 }
 
@@ -50,14 +44,11 @@ func (c *Cipher) EncryptXTS(dst, src, tweaks []byte) { c.xts(dst, src, tweaks, e
 func (c *Cipher) DecryptXTS(dst, src, tweaks []byte) { c.xts(dst, src, tweaks, decrypting) }
 
 func (c *Cipher) xts(dst, src, tweaks []byte, d direction) {
-	size := c.checkSectors(dst, src, tweaks)
-	for ; len(tweaks) > 0; tweaks = tweaks[BlockSize:] {
-		t, n := loadBlock(tweaks), 0
-		if c.vectorTakes(size) {
-			n = c.xtsVector(dst[:size], src[:size], &t, d)
-		}
-		c.xtsGeneric(dst[n:size], src[n:size], t, d)
-		dst, src = dst[size:], src[size:]
+	t := series{firsts: tweaks, sectorSize: c.checkSectors(dst, src, tweaks)}
+	for n := c.xtsVector(dst, src, &t, d); n < len(src); {
+		first, size := t.sector()
+		c.xtsGeneric(dst[n:n+size], src[n:n+size], first, d)
+		n += size
 	}
 }
 
@@ -66,24 +57,18 @@ func (c *Cipher) xts(dst, src, tweaks []byte, d direction) {
 // once, so that many in one call are faster than one.
 func (c *Cipher) EncryptCBC(dst, src, ivs []byte) {
 	size := c.checkSectors(dst, src, ivs)
-	sectors := 0
-	if c.vectorTakes(len(ivs)) {
-		sectors = c.encryptCBCVector(dst, src, ivs, size)
-	}
+	sectors := c.encryptCBCVector(dst, src, ivs, size)
 	n := sectors * size
 	c.encryptCBCGeneric(dst[n:], src[n:], ivs[sectors*BlockSize:], size)
 }
 
 // DecryptCBC is the inverse of EncryptCBC. One sector alone is as fast as many.
 func (c *Cipher) DecryptCBC(dst, src, ivs []byte) {
-	size := c.checkSectors(dst, src, ivs)
-	for ; len(ivs) > 0; ivs = ivs[BlockSize:] {
-		iv, n := loadBlock(ivs), 0
-		if c.vectorTakes(size) {
-			n = c.decryptCBCVector(dst[:size], src[:size], &iv)
-		}
-		c.decryptCBCGeneric(dst[n:size], src[n:size], iv)
-		dst, src = dst[size:], src[size:]
+	p := predecessors{ivs: ivs, sectorSize: c.checkSectors(dst, src, ivs)}
+	for n := c.decryptCBCVector(dst, src, &p); n < len(src); {
+		iv, size := p.sector()
+		c.decryptCBCGeneric(dst[n:n+size], src[n:n+size], iv)
+		n += size
 	}
 }
 
@@ -91,21 +76,12 @@ func (c *Cipher) DecryptCBC(dst, src, ivs []byte) {
 // of BlockSize, in counter mode. Each IV is the sector's first counter block,
 // counted up as a big-endian number of 128 bits.
 func (c *Cipher) CryptCTR(dst, src, ivs []byte) {
-	size := c.checkSectors(dst, src, ivs)
-	for ; len(ivs) > 0; ivs = ivs[BlockSize:] {
-		count, n := loadCounter(ivs), 0
-		if c.vectorTakes(size) {
-			n = c.ctrVector(dst[:size], src[:size], &count)
-		}
-		c.ctrGeneric(dst[n:size], src[n:size], count)
-		dst, src = dst[size:], src[size:]
+	t := series{firsts: ivs, sectorSize: c.checkSectors(dst, src, ivs), count: true}
+	for n := c.ctrVector(dst, src, &t); n < len(src); {
+		first, size := t.sector()
+		c.ctrGeneric(dst[n:n+size], src[n:n+size], first.counter())
+		n += size
 	}
-}
-
-// vectorTakes tells whether n bytes are enough for a call of a vector kernel.
-// Fewer go straight to the portable code, so that they are no slower than there.
-func (c *Cipher) vectorTakes(n int) bool {
-	return c.kernel != Generic && n >= 4*BlockSize
 }
 
 // check panics unless c has a key and the lengths and places are right.

@@ -12,11 +12,13 @@ type Kernel uint8
 const (
 	Auto    Kernel = iota // the fastest that CPU and build have
 	Generic               // plain Go, two blocks at a time
-	SSE2                  // amd64, up to 16 blocks at a time
+	SSE2                  // amd64, up to 12 blocks at a time
+	AVX2                  // amd64, up to 24 blocks at a time
+	AVX512                // amd64, up to 96 blocks at a time
 )
 
 // kernelNames is indexed by Kernel.
-var kernelNames = [...]string{Auto: "auto", Generic: "generic", SSE2: "sse2"}
+var kernelNames = [...]string{Auto: "auto", Generic: "generic", SSE2: "sse2", AVX2: "avx2", AVX512: "avx512"}
 
 // KernelError tells that a kernel cannot be used.
 type KernelError struct {

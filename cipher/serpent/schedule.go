@@ -11,16 +11,15 @@ type roundKeys [33][4]uint32
 
 // expandKey fills in the round keys for the portable code and for kernel k.
 func (c *Cipher) expandKey(key []byte, k Kernel) {
-	var encrypt, decrypt roundKeys
-	encrypt.expand(key)
-	decrypt = encrypt
+	var plain roundKeys
+	plain.expand(key)
+	encrypt, decrypt := plain, plain
 	encrypt.forEncryption()
 	decrypt.forDecryption()
 	encrypt.pairs(&c.pairs.encrypt)
 	decrypt.pairs(&c.pairs.decrypt)
-	if k != Generic {
-		c.vector.set(&encrypt, &decrypt)
-	}
+	c.vector.set(k, &plain, &encrypt, &decrypt)
+	wipe(&plain)
 	wipe(&encrypt)
 	wipe(&decrypt)
 }

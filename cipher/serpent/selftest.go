@@ -43,9 +43,11 @@ func SelfTest(k Kernel) error {
 	return nil
 }
 
-// selfTestBlocks is a length of which kernels take their largest calls, smaller
-// ones, and leave some over.
-const selfTestBlocks = 16 + 8 + 4 + 1
+// selfTestRuns are lengths in blocks for which kernels take passes of each size.
+var selfTestRuns = [...]int{selfTestBlocks, 32, 48, 64, 96}
+
+// selfTestBlocks is a length of which kernels leave some over.
+const selfTestBlocks = 29
 
 // testKnownAnswer checks single blocks and, since a vector kernel has its own
 // code, many.
@@ -58,12 +60,14 @@ func (c *Cipher) testKnownAnswer(ciphertext string) error {
 	if c.Decrypt(one, one); !bytes.Equal(one, plaintext) {
 		return c.selfTestError("Decrypt")
 	}
-	many := bytes.Repeat(plaintext, selfTestBlocks)
-	if c.EncryptBlocks(many, many); string(many) != strings.Repeat(ciphertext, selfTestBlocks) {
-		return c.selfTestError("EncryptBlocks")
-	}
-	if c.DecryptBlocks(many, many); !bytes.Equal(many, bytes.Repeat(plaintext, selfTestBlocks)) {
-		return c.selfTestError("DecryptBlocks")
+	for _, n := range selfTestRuns {
+		many := bytes.Repeat(plaintext, n)
+		if c.EncryptBlocks(many, many); string(many) != strings.Repeat(ciphertext, n) {
+			return c.selfTestError("EncryptBlocks")
+		}
+		if c.DecryptBlocks(many, many); !bytes.Equal(many, bytes.Repeat(plaintext, n)) {
+			return c.selfTestError("DecryptBlocks")
+		}
 	}
 	return nil
 }
@@ -88,7 +92,7 @@ func (c *Cipher) testOperations(sectors, blocks int) error {
 		return t
 	}
 	count := func(i int) block {
-		n := loadCounter(ivs[i/blocks*BlockSize:])
+		n := at(ivs, i/blocks).counter()
 		for range i % blocks {
 			n = n.next()
 		}

@@ -193,38 +193,64 @@ func TestNoAllocation(t *testing.T) {
 	})
 }
 
-// TestWhichCodeRuns proves that the vector kernel does whatever it should, and
-// no more. Vector kernels and portable code read round keys of their own: so
-// the blocks that change when one of them is spoilt were done by its reader.
+// TestWhichCodeRuns proves that the cipher's kernel does whatever it should,
+// and no other. Each kernel, and the portable code, read round keys of their
+// own: so the blocks that change when those are spoilt were done by their reader.
 func TestWhichCodeRuns(t *testing.T) {
 	eachKernel(t, func(t *testing.T, c *Cipher, o operation) {
-		for units := range maxBlocks + 1 {
+		for units := range maxUnits + 1 {
 			// Lanes are blocks; in CBC encryption they are sectors.
 			sectors, size := 1, units*BlockSize
 			if o.name == "EncryptCBC" {
-				sectors, size = units, 3*BlockSize
+				sectors, size = units, 5*BlockSize
 			}
-			byVector := units - units%4
-			if c.Kernel() == Generic {
-				byVector = 0
-			}
+			byVector := vectorUnits(c.Kernel(), units, o.name == "EncryptCBC")
 			src, ivs := randomText(sectors*size), randomIVs(o.ivBytes(sectors, size))
-			spoiltVector, spoiltPairs := *c, *c
-			spoil(&spoiltVector.vector)
-			spoil(&spoiltPairs.pairs)
-			right, vector, pairs := make([]byte, len(src)), make([]byte, len(src)), make([]byte, len(src))
+			right := make([]byte, len(src))
 			o.run(c, right, src, ivs)
-			o.run(&spoiltVector, vector, src, ivs)
-			o.run(&spoiltPairs, pairs, src, ivs)
-			for i := range units {
-				unit := func(b []byte) []byte { return b[i*len(src)/units : (i+1)*len(src)/units] }
-				if changed := !bytes.Equal(unit(vector), unit(right)); changed != (i < byVector) {
-					t.Fatalf("unit %d of %d was done by the vector kernel: %v, want %v", i, units, changed, i < byVector)
+			for _, k := range Kernels() {
+				from, to := 0, 0 // the units that only the keys of k can change
+				switch k {
+				case Generic:
+					from, to = byVector, units
+				case c.Kernel():
+					to = byVector
 				}
-				if changed := !bytes.Equal(unit(pairs), unit(right)); changed != (i >= byVector) {
-					t.Fatalf("unit %d of %d was done by the portable code: %v, want %v", i, units, changed, i >= byVector)
+				spoilt, got := *c, make([]byte, len(src))
+				spoilKeys(&spoilt, k)
+				o.run(&spoilt, got, src, ivs)
+				for i := range units {
+					unit := func(b []byte) []byte { return b[i*len(src)/units : (i+1)*len(src)/units] }
+					if changed := !bytes.Equal(unit(got), unit(right)); changed != (from <= i && i < to) {
+						t.Fatalf("unit %d of %d was done by %v: %v, want %v", i, units, k, changed, !changed)
+					}
 				}
 			}
 		}
 	})
+}
+
+// maxUnits is more than twice what the largest pass takes.
+const maxUnits = 200
+
+// vectorUnits returns how many of n blocks, or sectors in CBC encryption, are
+// for the vector kernel k: all but so few at the end of a run of blocks, or in
+// all, that the portable code is as fast.
+func vectorUnits(k Kernel, n int, sectors bool) int {
+	lanes := map[Kernel]struct{ group, least int }{SSE2: {4, 3}, AVX2: {8, 3}, AVX512: {16, 1}}[k]
+	switch {
+	case lanes.group == 0 || n < lanes.least:
+		return 0
+	case sectors || n%lanes.group >= lanes.least:
+		return n
+	}
+	return n - n%lanes.group
+}
+
+func spoilKeys(c *Cipher, k Kernel) {
+	if k == Generic {
+		spoil(&c.pairs)
+	} else {
+		spoilVectorKeys(&c.vector, k)
+	}
 }

@@ -2,37 +2,22 @@
 
 package serpent
 
-import "github.com/klauspost/cpuid/v2"
+import (
+	"math"
 
-// laneKeys are round keys in the form of the SSE2 kernel: each word in all
-// four lanes.
-type laneKeys = [33][4][4]uint32
-
-// vectorKeys are the round keys of the vector kernels. The portable code has
-// its own, so that a test can tell which of the two has worked.
-type vectorKeys struct{ encrypt, decrypt laneKeys }
-
-func (v *vectorKeys) set(encrypt, decrypt *roundKeys) {
-	encrypt.lanes(&v.encrypt)
-	decrypt.lanes(&v.decrypt)
-}
-
-// lanes fills in the form of the SSE2 kernel.
-func (k *roundKeys) lanes(l *laneKeys) {
-	for r := range k {
-		for i, word := range k[r] {
-			l[r][i] = [4]uint32{word, word, word, word}
-		}
-	}
-}
+	"github.com/klauspost/cpuid/v2"
+)
 
 // requirements are the CPU features that each vector kernel needs, the slowest
-// kernel first.
+// kernel first. The package cpuid reports those of AVX only if the system saves
+// the registers.
 var requirements = []struct {
 	kernel   Kernel
 	features []cpuid.FeatureID
 }{
 	{SSE2, []cpuid.FeatureID{cpuid.SSE2}},
+	{AVX2, []cpuid.FeatureID{cpuid.SSE2, cpuid.AVX2}},
+	{AVX512, []cpuid.FeatureID{cpuid.SSE2, cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.AVX512VL}},
 }
 
 func vectorKernels() []Kernel { return usable(&cpuid.CPU) }
@@ -46,154 +31,317 @@ func usable(cpu *cpuid.CPUInfo) (kernels []Kernel) {
 	return kernels
 }
 
-// What the kernels take per call.
-type (
-	blocks4  = [4 * BlockSize]byte
-	blocks8  = [8 * BlockSize]byte
-	blocks16 = [16 * BlockSize]byte
-)
-
-// callLen returns how many of n bytes the next call takes: none of fewer than
-// four blocks.
-func callLen(n int) int {
-	switch {
-	case n >= len(blocks16{}):
-		return len(blocks16{})
-	case n >= len(blocks8{}):
-		return len(blocks8{})
-	case n >= len(blocks4{}):
-		return len(blocks4{})
-	}
-	return 0
+// vectorKeys are the round keys of the vector kernels: of each its own, so that
+// a test can tell which code has worked. All but those of the cipher's kernel
+// are zero.
+type vectorKeys struct {
+	sse2   struct{ encrypt, decrypt [33][4][4]uint32 }
+	avx2   struct{ encrypt, decrypt [33][4][8]uint32 }
+	avx512 struct{ encrypt, decrypt [33][4][1]uint32 }
 }
 
-var zeros blocks16
-
-// crypt encrypts or decrypts n bytes of src, XORed with those of before, and
-// XORs the outcome with those of after, where n is of callLen. dst may be any
-// of the others.
-func (c *Cipher) crypt(n int, dst, src, before, after []byte, d direction) {
-	encrypt, decrypt := &c.vector.encrypt, &c.vector.decrypt
-	switch {
-	case n == len(blocks16{}) && d == encrypting:
-		encrypt16SSE2((*blocks16)(dst), (*blocks16)(src), (*blocks16)(before), (*blocks16)(after), encrypt)
-	case n == len(blocks16{}):
-		decrypt16SSE2((*blocks16)(dst), (*blocks16)(src), (*blocks16)(before), (*blocks16)(after), decrypt)
-	case n == len(blocks8{}) && d == encrypting:
-		encrypt8SSE2((*blocks8)(dst), (*blocks8)(src), (*blocks8)(before), (*blocks8)(after), encrypt)
-	case n == len(blocks8{}):
-		decrypt8SSE2((*blocks8)(dst), (*blocks8)(src), (*blocks8)(before), (*blocks8)(after), decrypt)
-	case d == encrypting:
-		encrypt4SSE2((*blocks4)(dst), (*blocks4)(src), (*blocks4)(before), (*blocks4)(after), encrypt)
-	default:
-		decrypt4SSE2((*blocks4)(dst), (*blocks4)(src), (*blocks4)(before), (*blocks4)(after), decrypt)
+// set fills in the keys of kernel k: plain for S-boxes without complemented
+// words, the others for those with them.
+func (v *vectorKeys) set(k Kernel, plain, encrypt, decrypt *roundKeys) {
+	for r := range plain {
+		for i := range plain[r] {
+			switch k {
+			case SSE2:
+				fill(v.sse2.encrypt[r][i][:], encrypt[r][i])
+				fill(v.sse2.decrypt[r][i][:], decrypt[r][i])
+			case AVX2:
+				fill(v.avx2.encrypt[r][i][:], encrypt[r][i])
+				fill(v.avx2.decrypt[r][i][:], decrypt[r][i])
+			case AVX512:
+				fill(v.avx512.encrypt[r][i][:], plain[r][i])
+				fill(v.avx512.decrypt[r][i][:], plain[r][i])
+			}
+		}
 	}
 }
 
-// Each of the following does what its portable twin does with as much as
-// kernel calls take, and returns how many bytes that is.
+func fill(lanes []uint32, word uint32) {
+	for i := range lanes {
+		lanes[i] = word
+	}
+}
+
+// maxPass is the most that a kernel takes in one pass.
+const maxPass = 6 * 16 * BlockSize
+
+// pass says how a vector kernel divides its work. It takes whole groups of
+// blocks.
+type pass struct {
+	group  int   // bytes in a group
+	least  int   // bytes that are worth the time of a group
+	groups []int // the next pass by how many groups there are, the last for more
+}
+
+// Passes are as even as they can be: one of few groups takes nearly as long as
+// one of twice as many.
+var passes = [...]pass{
+	Generic: {least: math.MaxInt},
+	SSE2:    {group: 4 * BlockSize, least: 3 * BlockSize, groups: []int{0, 1, 2, 3, 2, 3}},
+	AVX2:    {group: 8 * BlockSize, least: 3 * BlockSize, groups: []int{0, 1, 2, 3, 2, 3}},
+	AVX512:  {group: 16 * BlockSize, least: BlockSize, groups: []int{0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 3, 6}},
+}
+
+// next returns how many groups the next pass takes if there are n.
+func (p *pass) next(n int) int { return p.groups[min(n, len(p.groups)-1)] }
+
+// size returns how many of n bytes the next pass takes: whole groups, or what
+// is left if that is less than a group, or none.
+func (p *pass) size(n int) int {
+	switch {
+	case n < p.least:
+		return 0
+	case n < p.group:
+		return n
+	}
+	return p.next(n/p.group) * p.group
+}
+
+// pass returns how the kernel of c divides its work. The portable code takes
+// nothing here.
+func (c *Cipher) pass() *pass { return &passes[c.kernel] }
+
+var zeros [maxPass]byte
+
+// crypt encrypts or decrypts src, of the size of a pass, XORed with before, and
+// XORs the outcome with after. dst may be any of the others.
+func (c *Cipher) crypt(dst, src, before, after []byte, d direction) {
+	group := c.pass().group
+	if len(src) < group {
+		c.cryptPart(dst, src, before, after, d)
+		return
+	}
+	c.cryptGroups(len(src)/group, dst, src, before, after, d)
+}
+
+// cryptPart is crypt for less than a group.
+func (c *Cipher) cryptPart(dst, src, before, after []byte, d direction) {
+	const maxGroup = 16 * BlockSize
+	var text, first, last [maxGroup]byte
+	n := copy(text[:], src)
+	copy(first[:n], before)
+	copy(last[:n], after)
+	c.cryptGroups(1, text[:], text[:], first[:], last[:], d)
+	copy(dst[:n], text[:])
+	wipe(&text)
+	wipe(&first)
+	wipe(&last)
+}
+
+func (c *Cipher) cryptGroups(groups int, dst, src, before, after []byte, d direction) {
+	last := groups*c.pass().group - 1
+	_, _, _, _ = dst[last], src[last], before[last], after[last]
+	v := &c.vector
+	switch {
+	case c.kernel == SSE2 && d == encrypting:
+		encryptSSE2(&dst[0], &src[0], &before[0], &after[0], groups, &v.sse2.encrypt)
+	case c.kernel == SSE2:
+		decryptSSE2(&dst[0], &src[0], &before[0], &after[0], groups, &v.sse2.decrypt)
+	case c.kernel == AVX2 && d == encrypting:
+		encryptAVX2(&dst[0], &src[0], &before[0], &after[0], groups, &v.avx2.encrypt)
+	case c.kernel == AVX2:
+		decryptAVX2(&dst[0], &src[0], &before[0], &after[0], groups, &v.avx2.decrypt)
+	case c.kernel == AVX512 && d == encrypting:
+		encryptAVX512(&dst[0], &src[0], &before[0], &after[0], groups, &v.avx512.encrypt)
+	case c.kernel == AVX512:
+		decryptAVX512(&dst[0], &src[0], &before[0], &after[0], groups, &v.avx512.decrypt)
+	}
+}
+
+// Each of the following does what its portable twin does with as much as the
+// kernel's passes take, and returns how many bytes that is.
 
 func (c *Cipher) blocksVector(dst, src []byte, d direction) (done int) {
-	for n := callLen(len(src)); n > 0; n = callLen(len(src) - done) {
-		c.crypt(n, dst[done:], src[done:], zeros[:], zeros[:], d)
+	p := c.pass()
+	for n := p.size(len(src)); n > 0; n = p.size(len(src) - done) {
+		c.crypt(dst[done:], src[done:done+n], zeros[:], zeros[:], d)
 		done += n
 	}
 	return done
 }
 
 func (c *Cipher) xexVector(dst, src, tweaks []byte, d direction) (done int) {
-	for n := callLen(len(src)); n > 0; n = callLen(len(src) - done) {
-		c.crypt(n, dst[done:], src[done:], tweaks[done:], tweaks[done:], d)
+	p := c.pass()
+	for n := p.size(len(src)); n > 0; n = p.size(len(src) - done) {
+		c.crypt(dst[done:], src[done:done+n], tweaks[done:], tweaks[done:], d)
 		done += n
 	}
 	return done
 }
 
-// xtsVector leaves in tweak that of the next block.
-func (c *Cipher) xtsVector(dst, src []byte, tweak *block, d direction) (done int) {
-	var tweaks blocks16
-	for n := callLen(len(src)); n > 0; n = callLen(len(src) - done) {
-		*tweak = fillTweaks(tweaks[:n], *tweak)
-		c.crypt(n, dst[done:], src[done:], tweaks[:], tweaks[:], d)
+func (c *Cipher) xtsVector(dst, src []byte, tweaks *series, d direction) (done int) {
+	var scratch seriesScratch
+	p := c.pass()
+	for n := p.size(len(src)); n > 0; n = p.size(len(src) - done) {
+		c.fillSeries(&scratch, n, tweaks)
+		c.crypt(dst[done:], src[done:done+n], scratch[:], scratch[:], d)
 		done += n
 	}
-	wipe(&tweaks)
+	wipe(&scratch)
 	return done
 }
 
-// fillTweaks fills dst, a multiple of four blocks, with t and those after it,
-// and returns the next. In a function of its own the loop needs no memory.
-//
-//go:noinline
-func fillTweaks(dst []byte, t block) block {
-	for ; len(dst) > 0; dst = dst[len(blocks4{}):] {
-		four := (*blocks4)(dst)
-		for i := 0; i < len(four); i += BlockSize {
-			t.store(four[i:])
-			t = t.double()
+func (c *Cipher) ctrVector(dst, src []byte, counters *series) (done int) {
+	var scratch seriesScratch
+	p := c.pass()
+	for n := p.size(len(src)); n > 0; n = p.size(len(src) - done) {
+		c.fillSeries(&scratch, n, counters)
+		c.crypt(dst[done:], scratch[:n], zeros[:], src[done:], encrypting)
+		done += n
+	}
+	return done
+}
+
+func (c *Cipher) decryptCBCVector(dst, src []byte, previous *predecessors) (done int) {
+	var scratch [maxPass]byte
+	p := c.pass()
+	for n := p.size(len(src)); n > 0; n = p.size(len(src) - done) {
+		previous.fill(scratch[:n], src)
+		c.crypt(dst[done:], src[done:done+n], zeros[:], scratch[:], decrypting)
+		done += n
+	}
+	return done
+}
+
+// fill fills dst with the predecessors of the next blocks of src, and moves on
+// to those after them. It keeps what it needs of src, as its place may be that
+// of the plaintext.
+func (p *predecessors) fill(dst, src []byte) {
+	p.last.store(dst)
+	p.last = loadBlock(src[p.done+len(dst)-BlockSize:])
+	copy(dst[BlockSize:], src[p.done:])
+	for at := -p.done % p.sectorSize; at < len(dst); at += p.sectorSize {
+		if at >= 0 {
+			copy(dst[at:], p.ivs[:BlockSize])
+			p.ivs = p.ivs[BlockSize:]
 		}
 	}
-	return t
+	p.done += len(dst)
 }
 
-// ctrVector leaves in next the counter of the next block.
-func (c *Cipher) ctrVector(dst, src []byte, next *counter) (done int) {
-	var counters blocks16
-	for n := callLen(len(src)); n > 0; n = callLen(len(src) - done) {
-		*next = fillCounters(counters[:n], *next)
-		c.crypt(n, dst[done:], counters[:], zeros[:], src[done:], encrypting)
-		done += n
-	}
-	return done
-}
+// maxVector is the size of the largest register.
+const maxVector = 64
 
-// fillCounters fills dst, a multiple of four blocks, with n and those after it,
-// and returns the next.
-//
-//go:noinline
-func fillCounters(dst []byte, n counter) counter {
-	for ; len(dst) > 0; dst = dst[len(blocks4{}):] {
-		four := (*blocks4)(dst)
-		for i := 0; i < len(four); i += BlockSize {
-			n.block().store(four[i:])
-			n = n.next()
+// seriesScratch has room behind a pass, as series are computed in vectors.
+type seriesScratch [maxPass + maxVector]byte
+
+// fillSeries writes to the first n bytes of dst what the next blocks are
+// combined with.
+func (c *Cipher) fillSeries(dst *seriesScratch, n int, s *series) {
+	for at := 0; at < n; {
+		s.begin()
+		part := min(s.left, n-at)
+		c.fillSector(dst[at:], part, s)
+		at += part
+		if s.left -= part; s.left > 0 {
+			s.next = s.after(loadBlock(dst[at-BlockSize:]))
 		}
 	}
-	return n
 }
 
-// decryptCBCVector leaves in iv the last ciphertext.
-func (c *Cipher) decryptCBCVector(dst, src []byte, iv *block) (done int) {
-	// dst may be src: keep the ciphertext.
-	var previous [BlockSize + len(blocks16{})]byte
-	for n := callLen(len(src)); n > 0; n = callLen(len(src) - done) {
-		iv.store(previous[:])
-		copy(previous[BlockSize:], src[done:done+n])
-		c.crypt(n, dst[done:], src[done:], zeros[:], previous[:], decrypting)
-		*iv = loadBlock(previous[n:])
-		done += n
+// fillSector does the same for n bytes of a sector. It writes up to the end of
+// a vector.
+func (c *Cipher) fillSector(dst []byte, n int, s *series) {
+	switch number := s.next.counter(); {
+	case s.count && number.lo > -uint64(n+maxVector)/BlockSize:
+		// The low half overflows, which vectors are not made for.
+	case c.kernel == AVX2 && s.count:
+		countersAVX2(&dst[0], &[2]uint64{number.lo, number.hi}, (n+31)/32)
+		return
+	case c.kernel == AVX2:
+		first := s.next.bytes()
+		tweaksAVX2(&dst[0], &first, (n+31)/32)
+		return
+	case c.kernel == AVX512 && s.count:
+		countersAVX512(&dst[0], &[2]uint64{number.lo, number.hi}, (n+63)/64)
+		return
+	case c.kernel == AVX512:
+		first := s.next.bytes()
+		tweaksAVX512(&dst[0], &first, (n+63)/64)
+		return
 	}
-	return done
+	for x, at := s.next, 0; at < n; x, at = s.after(x), at+BlockSize {
+		x.store(dst[at:])
+	}
 }
 
 // encryptCBCVector works on whole sectors, one per lane, and returns how many.
 func (c *Cipher) encryptCBCVector(dst, src, ivs []byte, sectorSize int) (sectors int) {
-	var chain, plain [len(blocks16{})]byte
-	for n := callLen(len(ivs)); n > 0; n = callLen(len(ivs)) {
-		copy(chain[:n], ivs)
-		for i := 0; i < sectorSize; i += BlockSize {
-			for lane, at := 0, i; lane < n; lane, at = lane+BlockSize, at+sectorSize {
-				loadBlock(src[at:]).store(plain[lane:])
-			}
-			c.crypt(n, chain[:], plain[:], chain[:], zeros[:], encrypting)
-			for lane, at := 0, i; lane < n; lane, at = lane+BlockSize, at+sectorSize {
-				loadBlock(chain[lane:]).store(dst[at:])
-			}
-		}
-		lanes := n / BlockSize
-		dst, src, ivs = dst[lanes*sectorSize:], src[lanes*sectorSize:], ivs[n:]
+	lanes := c.pass().lanes(len(ivs) / BlockSize)
+	if lanes == 0 {
+		return 0
+	}
+	var rows cbcRows
+	for ; lanes > 0; lanes = c.pass().lanes(len(ivs)/BlockSize - sectors) {
+		at := sectors * sectorSize
+		c.encryptCBCLanes(&rows, dst[at:], src[at:], ivs[sectors*BlockSize:], sectorSize, lanes)
 		sectors += lanes
 	}
-	wipe(&plain)
+	wipe(&rows)
 	return sectors
+}
+
+// lanes returns how many of n sectors the next pass takes, a lane each. Here
+// the last group need not be full.
+func (p *pass) lanes(n int) int {
+	if n*BlockSize < p.least {
+		return 0
+	}
+	group := p.group / BlockSize
+	return min(n, p.next((n+group-1)/group)*group)
+}
+
+// cbcRows hold blocks of the sectors that are encrypted side by side: the first
+// row the last ciphertext of each, the others its next blocks.
+type cbcRows [1 + lineBlocks][maxPass]byte
+
+// lineBlocks is how many blocks of a sector are moved at once: a line of the
+// cache, as sectors that are a power of two apart push each other out of it.
+const lineBlocks = 4
+
+func (c *Cipher) encryptCBCLanes(rows *cbcRows, dst, src, ivs []byte, sectorSize, lanes int) {
+	copy(rows[0][:lanes*BlockSize], ivs)
+	group := c.pass().group
+	n := (lanes*BlockSize + group - 1) / group * group
+	for at := 0; at < sectorSize; at += lineBlocks * BlockSize {
+		blocks := min(lineBlocks, (sectorSize-at)/BlockSize)
+		rows.gather(src[at:], sectorSize, lanes, blocks)
+		for i := 1; i <= blocks; i++ {
+			c.crypt(rows[i][:], rows[i][:n], rows[i-1][:], zeros[:], encrypting)
+		}
+		rows.scatter(dst[at:], sectorSize, lanes, blocks)
+		copy(rows[0][:n], rows[blocks][:])
+	}
+}
+
+// gather fetches the next blocks of each sector.
+func (rows *cbcRows) gather(src []byte, sectorSize, lanes, blocks int) {
+	_ = src[(lanes-1)*sectorSize+blocks*BlockSize-1]
+	if blocks == lineBlocks {
+		gather(&rows[1][0], &src[0], len(rows[1]), sectorSize, lanes)
+		return
+	}
+	for lane := range lanes {
+		for i := range blocks {
+			copy(rows[1+i][lane*BlockSize:], src[lane*sectorSize+i*BlockSize:][:BlockSize])
+		}
+	}
+}
+
+// scatter is the inverse of gather.
+func (rows *cbcRows) scatter(dst []byte, sectorSize, lanes, blocks int) {
+	_ = dst[(lanes-1)*sectorSize+blocks*BlockSize-1]
+	if blocks == lineBlocks {
+		scatter(&rows[1][0], &dst[0], len(rows[1]), sectorSize, lanes)
+		return
+	}
+	for lane := range lanes {
+		for i := range blocks {
+			copy(dst[lane*sectorSize+i*BlockSize:], rows[1+i][lane*BlockSize:][:BlockSize])
+		}
+	}
 }

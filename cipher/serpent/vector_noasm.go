@@ -7,13 +7,13 @@ type vectorKeys struct{}
 
 func vectorKernels() []Kernel { return nil }
 
-func (v *vectorKeys) set(encrypt, decrypt *roundKeys) {}
+func (v *vectorKeys) set(k Kernel, plain, encrypt, decrypt *roundKeys) {}
 
-// Each of these returns how many bytes a vector kernel has done: none here.
+// Each of these returns how much a vector kernel has done: nothing here.
 
-func (c *Cipher) blocksVector(dst, src []byte, d direction) int             { return 0 }
-func (c *Cipher) xexVector(dst, src, tweaks []byte, d direction) int        { return 0 }
-func (c *Cipher) xtsVector(dst, src []byte, tweak *block, d direction) int  { return 0 }
-func (c *Cipher) ctrVector(dst, src []byte, counter *counter) int           { return 0 }
-func (c *Cipher) decryptCBCVector(dst, src []byte, iv *block) int           { return 0 }
-func (c *Cipher) encryptCBCVector(dst, src, ivs []byte, sectorSize int) int { return 0 }
+func (c *Cipher) blocksVector(dst, src []byte, d direction) int              { return 0 }
+func (c *Cipher) xexVector(dst, src, tweaks []byte, d direction) int         { return 0 }
+func (c *Cipher) xtsVector(dst, src []byte, tweaks *series, d direction) int { return 0 }
+func (c *Cipher) ctrVector(dst, src []byte, counters *series) int            { return 0 }
+func (c *Cipher) decryptCBCVector(dst, src []byte, p *predecessors) int      { return 0 }
+func (c *Cipher) encryptCBCVector(dst, src, ivs []byte, sectorSize int) int  { return 0 }

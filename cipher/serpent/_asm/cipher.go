@@ -10,7 +10,11 @@ type Group [4]Word
 func (p *Program) sbox(c *Circuit, x Group) (y Group) {
 	words := x[:]
 	for _, g := range c.Gates {
-		words = append(words, p.op(g.Op, words[g.X], words[g.Y]))
+		args := make([]Word, len(g.Args))
+		for i, w := range g.Args {
+			args[i] = words[w]
+		}
+		words = append(words, p.op(g.Op, g.N, args...))
 	}
 	for i, w := range c.Out {
 		y[i] = words[w]
@@ -22,12 +26,12 @@ func (p *Program) linear(x Group) Group {
 	a, b, c, d := x[0], x[1], x[2], x[3]
 	a = p.rotate(a, 13)
 	c = p.rotate(c, 3)
-	b = p.xor(p.xor(b, a), c)
-	d = p.xor(p.xor(d, c), p.shift(a, 3))
+	b = p.xor3(b, a, c)
+	d = p.xor3(d, c, p.shift(a, 3))
 	b = p.rotate(b, 1)
 	d = p.rotate(d, 7)
-	a = p.xor(p.xor(a, b), d)
-	c = p.xor(p.xor(c, d), p.shift(b, 7))
+	a = p.xor3(a, b, d)
+	c = p.xor3(c, d, p.shift(b, 7))
 	return Group{p.rotate(a, 5), b, p.rotate(c, 22), d}
 }
 
@@ -35,18 +39,18 @@ func (p *Program) inverseLinear(x Group) Group {
 	a, b, c, d := x[0], x[1], x[2], x[3]
 	c = p.rotate(c, -22)
 	a = p.rotate(a, -5)
-	c = p.xor(p.xor(c, d), p.shift(b, 7))
-	a = p.xor(p.xor(a, b), d)
+	c = p.xor3(c, d, p.shift(b, 7))
+	a = p.xor3(a, b, d)
 	d = p.rotate(d, -7)
 	b = p.rotate(b, -1)
-	d = p.xor(p.xor(d, c), p.shift(a, 3))
-	b = p.xor(p.xor(b, a), c)
+	d = p.xor3(d, c, p.shift(a, 3))
+	b = p.xor3(b, a, c)
 	return Group{p.rotate(a, -13), b, p.rotate(c, -3), d}
 }
 
 func (p *Program) mixKey(x Group, round int) Group {
 	for i := range x {
-		x[i] = p.xor(x[i], p.key(4*round+i))
+		x[i] = p.op(XorKey, 4*round+i, x[i])
 	}
 	return x
 }
@@ -88,74 +92,82 @@ func DecryptHalf(s *Sboxes) Half {
 // group is its lead ahead of that, so that the S-boxes of one group, which
 // are chains of dependent steps, fall together with the linear transformation
 // of another. No group does a half round before 0 or after last.
-func Rounds(half Half, leads []int, resident, from, to, last int) *Program {
-	s := newState(len(leads), resident)
+func Rounds(half Half, leads []int, from, to, last int) *Program {
+	p, groups := programOf(len(leads))
 	for t := from; t <= to; t++ {
 		for g, lead := range leads {
 			if h := t + lead; 0 <= h && h <= last {
-				s.update(g, func(x Group) Group { return half(s.Program, h, x) })
+				groups[g] = half(p, h, groups[g])
 			}
 		}
 	}
-	return s.end()
+	p.output(groups)
+	return p
 }
 
 // MixKey is the program that XORs a round key into all groups.
-func MixKey(groups, resident, round int) *Program {
-	s := newState(groups, resident)
-	for g := range groups {
-		s.update(g, func(x Group) Group { return s.mixKey(x, round) })
+func MixKey(groups, round int) *Program {
+	p, all := programOf(groups)
+	for g := range all {
+		all[g] = p.mixKey(all[g], round)
 	}
-	return s.end()
+	p.output(all)
+	return p
 }
 
 // Input is the program that loads all blocks, XORs them with those of Before,
 // and makes words of them.
-func Input(groups, resident int) *Program {
-	s := newState(0, resident)
-	s.groups = make([]Group, groups)
-	for g := groups - 1; g >= 0; g-- {
-		x := &s.groups[g]
+func Input(groups int) *Program {
+	p := NewProgram(0)
+	all := make([]Group, groups)
+	for g := range all {
+		x := &all[g]
 		for i := range x {
-			x[i] = s.xor(s.load(Before, 4*g+i), s.load(Source, 4*g+i))
+			x[i] = p.xor(p.load(Before, 4*g+i), p.load(Source, 4*g+i))
 		}
-		if *x = s.transpose(*x); g == resident {
-			s.park(g)
-		}
+		*x = p.transpose(*x)
 	}
-	return s.end()
+	p.output(all)
+	return p
 }
 
 // Output is the program that makes blocks of words, XORs them with those of
 // After, and stores them, each as soon as that of After is read: so
-// Destination may be After. It overwrites the stack frame.
-func Output(groups, resident int) *Program {
-	s := newState(groups, resident)
-	for g := range groups {
-		if g == s.parked {
-			s.groups[g] = s.unpark()
-		}
-		x := s.transpose(s.groups[g])
-		for i := range x {
-			s.store(Destination, 4*g+i, s.xor(s.load(After, 4*g+i), x[i]))
+// Destination may be After.
+func Output(groups int) *Program {
+	p, all := programOf(groups)
+	for g := range all {
+		for i, w := range p.transpose(all[g]) {
+			p.store(Destination, 4*g+i, p.xor(p.load(After, 4*g+i), w))
 		}
 	}
-	if groups > resident {
-		zero := s.zero()
-		for i := range 4 {
-			s.store(Stack, i, zero)
-		}
+	return p
+}
+
+// programOf returns an empty program whose inputs are groups.
+func programOf(groups int) (*Program, []Group) {
+	p := NewProgram(4 * groups)
+	all := make([]Group, groups)
+	for g := range all {
+		all[g] = Group(p.In[4*g:])
 	}
-	return s.Program
+	return p, all
+}
+
+// output makes groups the outputs of the program.
+func (p *Program) output(groups []Group) {
+	for _, x := range groups {
+		p.Out = append(p.Out, x[:]...)
+	}
 }
 
 // transpose exchanges word i of block j with word j of block i, in each four
 // lanes.
 func (p *Program) transpose(x Group) Group {
-	a, b := p.op(UnpackLow32, x[0], x[1]), p.op(UnpackLow32, x[2], x[3])
-	c, d := p.op(UnpackHigh32, x[0], x[1]), p.op(UnpackHigh32, x[2], x[3])
+	a, b := p.op(UnpackLow32, 0, x[0], x[1]), p.op(UnpackLow32, 0, x[2], x[3])
+	c, d := p.op(UnpackHigh32, 0, x[0], x[1]), p.op(UnpackHigh32, 0, x[2], x[3])
 	return Group{
-		p.op(UnpackLow64, a, b), p.op(UnpackHigh64, a, b),
-		p.op(UnpackLow64, c, d), p.op(UnpackHigh64, c, d),
+		p.op(UnpackLow64, 0, a, b), p.op(UnpackHigh64, 0, a, b),
+		p.op(UnpackLow64, 0, c, d), p.op(UnpackHigh64, 0, c, d),
 	}
 }

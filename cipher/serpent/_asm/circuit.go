@@ -2,11 +2,12 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
-// Gate is one operation of a circuit, by its Op, X and Y: words 0 to 3 are the
-// inputs, and gate i writes word 4+i.
+// Gate is one operation of a circuit, by its Op, Args and N: words 0 to 3 are
+// the inputs, and gate i writes word 4+i.
 type Gate = Step
 
 // Circuit is an S-box as a sequence of gates.
@@ -21,7 +22,7 @@ type Sboxes struct {
 	Forward, Inverse [8]*Circuit
 }
 
-// ParseSboxes reads the form of sboxes.txt.
+// ParseSboxes reads the form of sboxes.txt and sboxes3.txt.
 func ParseSboxes(text string) (*Sboxes, error) {
 	s := new(Sboxes)
 	for line := range strings.Lines(text) {
@@ -87,21 +88,49 @@ func parseCircuit(body string) (*Circuit, error) {
 }
 
 func parseGate(expr string, lookup func(string) (Word, error)) (g Gate, err error) {
-	i := strings.IndexAny(expr, "&|^")
-	if i < 0 {
-		return g, fmt.Errorf("no operator")
-	}
-	x, y := expr[:i], expr[i+1:]
-	g.Op = map[byte]Op{'&': And, '|': Or, '^': Xor}[expr[i]]
-	if plain, inverted := strings.CutPrefix(x, "~"); inverted {
-		if g.Op != And {
-			return g, fmt.Errorf("~ stands only before &")
+	var args []string
+	if table, list, ok := strings.Cut(expr, "("); ok {
+		n, err := strconv.ParseUint(table, 16, 8)
+		if err != nil {
+			return g, err
 		}
-		x, g.Op = plain, AndNot
-	}
-	if g.X, err = lookup(x); err != nil {
+		args = strings.Split(strings.TrimSuffix(list, ")"), ",")
+		if len(args) != 3 {
+			return g, fmt.Errorf("%d operands", len(args))
+		}
+		g.Op, g.N = Ternary, int(n)
+		if args[2] == "*" {
+			args[2] = args[0]
+			if g.N == 0x3C {
+				args, g = args[:2], Gate{Op: Xor}
+			}
+		}
+	} else if args, g.Op, err = cutOperator(expr); err != nil {
 		return g, err
 	}
-	g.Y, err = lookup(y)
-	return g, err
+	for _, name := range args {
+		w, err := lookup(name)
+		if err != nil {
+			return g, err
+		}
+		g.Args = append(g.Args, w)
+	}
+	return g, nil
+}
+
+// cutOperator divides a gate of two inputs.
+func cutOperator(expr string) (args []string, op Op, err error) {
+	i := strings.IndexAny(expr, "&|^")
+	if i < 0 {
+		return nil, 0, fmt.Errorf("no operator")
+	}
+	x, y := expr[:i], expr[i+1:]
+	op = map[byte]Op{'&': And, '|': Or, '^': Xor}[expr[i]]
+	if plain, inverted := strings.CutPrefix(x, "~"); inverted {
+		if op != And {
+			return nil, 0, fmt.Errorf("~ stands only before &")
+		}
+		x, op = plain, AndNot
+	}
+	return []string{x, y}, op, nil
 }

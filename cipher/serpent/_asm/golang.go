@@ -24,7 +24,7 @@ func writeSboxes(b *bytes.Buffer, prefix, what string, boxes [8]*Circuit) {
 		fmt.Fprintf(b, "func %s%d(a, b, c, d uint64) (_, _, _, _ uint64) {\n", prefix, i)
 		for j, g := range c.Gates {
 			fmt.Fprintf(b, "%s := ", goName(Word(4+j)))
-			x, y := goName(g.X), goName(g.Y)
+			x, y := goName(g.Args[0]), goName(g.Args[1])
 			switch g.Op {
 			case And:
 				fmt.Fprintf(b, "%s & %s\n", x, y)

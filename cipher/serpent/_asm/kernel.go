@@ -2,44 +2,76 @@ package main
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Kernel is a function that encrypts or decrypts a fixed number of blocks.
+// Kernel is a function that encrypts or decrypts some numbers of groups.
 type Kernel struct {
 	Machine
 	Decrypt bool
 	Half    Half
+	Sizes   []Size
+}
+
+// Size is how a kernel works on a number of groups.
+type Size struct {
 	Leads   []int // of each group, ascending; see Rounds
 	InOrder bool  // the registers do not suffice to reorder the steps
+}
+
+func (s *Size) groups() int { return len(s.Leads) }
+
+// kernels returns one for each direction.
+func kernels(m Machine, s *Sboxes, sizes ...Size) []Kernel {
+	return []Kernel{
+		{Machine: m, Half: EncryptHalf(s), Sizes: sizes},
+		{Machine: m, Half: DecryptHalf(s), Sizes: sizes, Decrypt: true},
+	}
 }
 
 // Machine is an instruction set.
 type Machine struct {
 	Name      string
 	Registers int
-	Resident  int // how many groups they can hold while one is worked on
 	PerCycle  int // how many steps a CPU starts per cycle
 	Lanes     int // how many blocks are in a group
-	WordBytes int // what a word of a round key takes in memory
+	KeyLanes  int // in how many lanes a word of a round key is in memory
+
+	ThreeOperands bool // no operand is overwritten, but for Ternary
+	Ternary       bool // has instructions for these operations
+	Rotates       bool
+	KeyOperands   bool // for XorKey
 
 	// Write adds the instructions of a step to c. The word that it loads or
 	// stores is at m.
 	Write func(c *build.Context, i Instruction, m operand.Mem)
 	// Copy adds the copy of a register.
 	Copy func(c *build.Context, m Move)
+	// Leave adds what has to come before the return, if anything.
+	Leave func(c *build.Context)
 }
+
+// overwrites tells whether the outcome of s has to be where its first operand
+// is.
+func (m *Machine) overwrites(s *Step) bool { return !m.ThreeOperands || s.Op == Ternary }
+
+// mayOverwrite tells whether the outcome of s can be where operand i is.
+func (m *Machine) mayOverwrite(s *Step, i int) bool {
+	return i == 0 || s.commutes() || !m.overwrites(s)
+}
+
+// itemBytes is what a register holds.
+func (m *Machine) itemBytes() int { return 4 * m.Lanes }
 
 const (
 	blockBytes = 16
 	roundKeys  = 33 // of four words each
 )
-
-func (k *Kernel) groups() int { return len(k.Leads) }
-func (k *Kernel) blocks() int { return k.groups() * k.Lanes }
 
 func (k *Kernel) verb() string {
 	if k.Decrypt {
@@ -48,62 +80,81 @@ func (k *Kernel) verb() string {
 	return "encrypt"
 }
 
-// writer adds one kernel to c.
-type writer struct {
-	*Kernel
-	c      *build.Context
-	arrays [4]reg.Register // the first parameters, in the order of Array
-	stack  operand.Mem
-	keys   reg.Register // the round keys of the current eight rounds
-	err    error
-}
+// keyBytes is what a word of a round key takes in memory.
+func (m *Machine) keyBytes() int { return 4 * m.KeyLanes }
 
 // Write adds the function to c.
 func (k *Kernel) Write(c *build.Context) error {
-	w := &writer{Kernel: k, c: c}
-	w.declare()
-	regs := w.program(Input(w.groups(), w.Resident), nil)
-	w.rounds(regs)
-	return w.err
+	name := k.verb() + k.Name
+	var numbers []string
+	for _, s := range k.Sizes {
+		numbers = append(numbers, strconv.Itoa(s.groups()))
+	}
+	groupBytes := k.Lanes * blockBytes
+	c.Function(name)
+	c.Doc(fmt.Sprintf("%s %ss groups times %d bytes of src, XORed with those of before, and XORs the", name, k.verb(), groupBytes),
+		fmt.Sprintf("outcome with those of after. dst may be any of the others. groups is one of %s.", strings.Join(numbers, ", ")))
+	c.Pragma("noescape")
+	c.SignatureExpr(fmt.Sprintf("func(dst, src, before, after *byte, groups int, keys *[%d][4][%d]uint32)", roundKeys, k.KeyLanes))
+	c.Comment(
+		fmt.Sprintf("dst = %s(src ^ before) ^ after", k.verb()),
+		fmt.Sprintf("dst, src, before, after: %d bytes for each group, at any address. dst is written", groupBytes),
+		"after all of src and before is read, and each block of it after that block of after.",
+		fmt.Sprintf("keys: %d bytes, the round keys, each word %d times.", roundKeys*4*k.keyBytes(), k.KeyLanes),
+		"Algorithm: bitslice Serpent (Anderson, Biham, Knudsen: Serpent, 1998, appendix A.3),",
+		fmt.Sprintf("in groups of %d blocks. No branch and no address depends on the data.", k.Lanes),
+	)
+	groups := c.Load(c.Param("groups"), c.GP64())
+	for _, s := range k.Sizes[1:] {
+		c.CMPQ(groups, operand.U8(s.groups()))
+		c.JEQ(operand.LabelRef(s.label("groups")))
+	}
+	for _, s := range k.Sizes {
+		w := &writer{Kernel: k, Size: s, c: c}
+		if w.write(); w.err != nil {
+			return fmt.Errorf("%s of %d groups: %w", name, s.groups(), w.err)
+		}
+	}
+	return nil
 }
 
-func (w *writer) declare() {
-	bytes := w.blocks() * blockBytes
-	name := fmt.Sprintf("%s%d%s", w.verb(), w.blocks(), w.Name)
-	w.c.Function(name)
-	w.c.Doc(fmt.Sprintf("%s %ss %d blocks of src, XORed with those of before, and", name, w.verb(), w.blocks()),
-		"XORs the outcome with those of after. dst may be any of the others.")
-	w.c.Pragma("noescape")
-	w.c.SignatureExpr(fmt.Sprintf("func(dst, src, before, after *[%d]byte, keys *[%d][4][%d]uint32)",
-		bytes, roundKeys, w.WordBytes/4))
-	w.c.Comment(
-		fmt.Sprintf("dst = %s(src ^ before) ^ after", w.verb()),
-		fmt.Sprintf("dst, src, before, after: %d bytes each, at any address. dst is written after all", bytes),
-		"of src and before is read, and each block of it after that block of after.",
-		fmt.Sprintf("keys: %d bytes, the round keys, each word in all lanes.", roundKeys*4*w.WordBytes),
-		"Algorithm: bitslice Serpent (Anderson, Biham, Knudsen: Serpent, 1998, appendix A.3),",
-		fmt.Sprintf("%d groups of %d blocks. No branch and no address depends on the data.", w.groups(), w.Lanes),
-	)
+// label returns a name that no other size uses.
+func (s *Size) label(name string) string { return fmt.Sprintf("%s%d", name, s.groups()) }
+
+// writer adds the code of one size to c.
+type writer struct {
+	*Kernel
+	Size
+	c      *build.Context
+	arrays [4]reg.Register // the first parameters, in the order of Array
+	keys   reg.Register    // the round keys of the current eight rounds
+	err    error
+}
+
+func (w *writer) write() {
+	w.c.Label(w.label("groups"))
 	for array := range w.arrays {
 		w.arrays[array] = w.c.Load(w.c.ParamIndex(array), w.c.GP64())
 	}
-	if w.groups() > w.Resident {
-		w.stack = w.c.AllocLocal(4 * w.WordBytes)
-	}
 	w.keys = w.c.Load(w.c.Param("keys"), w.c.GP64())
+	w.rounds(w.program(Input(w.groups()), nil))
+	if w.Leave != nil {
+		w.Leave(w.c)
+	}
+	w.c.RET()
 }
 
 // rounds adds all rounds, for words in the given registers, and the output.
 func (w *writer) rounds(regs []int) {
 	c := w.c
-	eightKeys := 8 * 4 * w.WordBytes
+	eightKeys := 8 * 4 * w.keyBytes()
 	if w.Decrypt {
-		regs = w.program(MixKey(w.groups(), w.Resident, 32), regs)
+		regs = w.program(MixKey(w.groups(), 32), regs)
 		c.ADDQ(operand.I32(3*eightKeys), w.keys)
 		eightKeys = -eightKeys
 	}
 	run := func(from, to, last int, in []int) []int {
-		return w.program(Rounds(w.Half, w.Leads, w.Resident, from, to, last), in)
+		return w.program(Rounds(w.Half, w.Leads, from, to, last), in)
 	}
 	maxLead := w.Leads[w.groups()-1]
 	unlimited := lastHalf + 1 + maxLead // the next eight rounds follow
@@ -113,25 +164,24 @@ func (w *writer) rounds(regs []int) {
 	count := c.GP64()
 	c.MOVQ(operand.U32(4), count)
 
-	c.Label("eightRounds")
+	c.Label(w.label("eightRounds"))
 	start := regs
 	regs = run(0, exit, unlimited, regs)
 	c.DECQ(count)
-	c.JZ(operand.LabelRef("lastRounds"))
+	c.JZ(operand.LabelRef(w.label("lastRounds")))
 	end := run(exit+1, lastHalf+1, unlimited, regs)
 	c.ADDQ(operand.I32(eightKeys), w.keys)
 	for _, m := range Moves(end, start, w.Registers) {
 		w.Copy(c, m)
 	}
-	c.JMP(operand.LabelRef("eightRounds"))
+	c.JMP(operand.LabelRef(w.label("eightRounds")))
 
-	c.Label("lastRounds")
+	c.Label(w.label("lastRounds"))
 	regs = run(exit+1, lastHalf, lastHalf, regs)
 	if !w.Decrypt {
-		regs = w.program(MixKey(w.groups(), w.Resident, 8), regs)
+		regs = w.program(MixKey(w.groups(), 8), regs)
 	}
-	w.program(Output(w.groups(), w.Resident), regs)
-	c.RET()
+	w.program(Output(w.groups()), regs)
 }
 
 // program adds p with its inputs in the registers in, and returns those of its
@@ -140,15 +190,8 @@ func (w *writer) program(p *Program, in []int) (out []int) {
 	if w.err != nil {
 		return nil
 	}
-	p = p.SplitRotates()
-	if !w.InOrder && !p.hasMemory() {
-		if p, w.err = p.Schedule(w.PerCycle, w.Registers); w.err != nil {
-			return nil
-		}
-	}
-	code, out, err := p.Allocate(w.Registers, in)
-	if err != nil {
-		w.err = err
+	var code []Instruction
+	if code, out, w.err = w.compile(p, in, w.InOrder); w.err != nil {
 		return nil
 	}
 	for _, i := range code {
@@ -157,15 +200,25 @@ func (w *writer) program(p *Program, in []int) (out []int) {
 	return out
 }
 
+// compile turns p into instructions, for inputs in the registers in, and
+// returns the registers of the outputs.
+func (m *Machine) compile(p *Program, in []int, inOrder bool) (code []Instruction, out []int, err error) {
+	p = p.For(m)
+	if !inOrder && !p.hasMemory() {
+		if p, err = p.Schedule(m); err != nil {
+			return nil, nil, err
+		}
+	}
+	return p.Allocate(m, in)
+}
+
 // memory returns what the step loads or stores, if it does.
 func (w *writer) memory(s *Step) operand.Mem {
 	switch {
-	case s.Op == Key:
-		return operand.Mem{Base: w.keys, Disp: w.WordBytes * s.N}
-	case s.Op != Load && s.Op != Store:
-		return operand.Mem{}
-	case s.Array == Stack:
-		return w.stack.Offset(w.WordBytes * s.N)
+	case s.Op == Key || s.Op == XorKey:
+		return operand.Mem{Base: w.keys, Disp: w.keyBytes() * s.N}
+	case s.Op == Load || s.Op == Store:
+		return operand.Mem{Base: w.arrays[s.Array], Disp: w.itemBytes() * s.N}
 	}
-	return operand.Mem{Base: w.arrays[s.Array], Disp: blockBytes * s.N}
+	return operand.Mem{}
 }

@@ -17,6 +17,9 @@ import (
 //go:embed sboxes.txt
 var sboxesText string
 
+//go:embed sboxes3.txt
+var sboxes3Text string
+
 func main() {
 	// avo defines flags of its own on the default set.
 	flags := flag.NewFlagSet("_asm", flag.ExitOnError)
@@ -44,26 +47,56 @@ func run(out, pkg string) error {
 
 // generate returns the content of each generated file by its name.
 func generate(pkg string) (map[string][]byte, error) {
-	sboxes, err := ParseSboxes(sboxesText)
+	two, err := ParseSboxes(sboxesText)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("sboxes.txt: %w", err)
+	}
+	three, err := ParseSboxes(sboxes3Text)
+	if err != nil {
+		return nil, fmt.Errorf("sboxes3.txt: %w", err)
 	}
 	files := make(map[string][]byte)
-	if files["sboxes.go"], err = goSboxes(pkg, sboxes); err != nil {
+	if files["sboxes.go"], err = goSboxes(pkg, two); err != nil {
 		return nil, err
 	}
-	files["kernels_amd64.s"], files["kernels_amd64.go"], err = assembly(pkg, sboxes)
-	return files, err
+	for name, write := range map[string]func(c *build.Context) error{
+		"kernels_sse2_amd64": func(c *build.Context) error {
+			writeGather(c)
+			return writeKernels(c, sse2Kernels(two))
+		},
+		"kernels_avx2_amd64": func(c *build.Context) error {
+			writeTweaks(c, &avx2)
+			writeCounters(c, &avx2)
+			return writeKernels(c, avx2Kernels(two))
+		},
+		"kernels_avx512_amd64": func(c *build.Context) error {
+			writeTweaks(c, &avx512)
+			writeCounters(c, &avx512)
+			return writeKernels(c, avx512Kernels(three))
+		},
+	} {
+		if files[name+".s"], files[name+".go"], err = assembly(pkg, write); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return files, nil
 }
 
-// assembly returns the kernels and their Go declarations.
-func assembly(pkg string, s *Sboxes) (code, declarations []byte, err error) {
+func writeKernels(c *build.Context, kernels []Kernel) error {
+	for _, k := range kernels {
+		if err := k.Write(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// assembly returns what write adds to a file, and its Go declarations.
+func assembly(pkg string, write func(c *build.Context) error) (code, declarations []byte, err error) {
 	c := build.NewContext()
 	c.ConstraintExpr("!purego")
-	for _, k := range sse2Kernels(s) {
-		if err := k.Write(c); err != nil {
-			return nil, nil, fmt.Errorf("%s of %d blocks, %s: %w", k.verb(), k.blocks(), k.Name, err)
-		}
+	if err := write(c); err != nil {
+		return nil, nil, err
 	}
 	file, err := c.Result()
 	if err != nil {

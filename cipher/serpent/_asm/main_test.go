@@ -24,9 +24,9 @@ var tables = [8][16]int{
 	{1, 13, 15, 0, 14, 8, 2, 11, 7, 4, 12, 10, 9, 3, 5, 6},
 }
 
-func sboxes(t *testing.T) *Sboxes {
+func sboxes(t *testing.T, text string) *Sboxes {
 	t.Helper()
-	s, err := ParseSboxes(sboxesText)
+	s, err := ParseSboxes(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,15 +34,28 @@ func sboxes(t *testing.T) *Sboxes {
 }
 
 func TestCircuits(t *testing.T) {
-	s := sboxes(t)
-	for i := range tables {
-		for in, out := range tables[i] {
-			if got := lookup(s.Forward[i], in); got != out {
-				t.Errorf("S-box %d of %d: got %d, want %d", i, in, got, out)
+	for name, text := range map[string]string{"sboxes.txt": sboxesText, "sboxes3.txt": sboxes3Text} {
+		s := sboxes(t, text)
+		for i := range tables {
+			for in, out := range tables[i] {
+				if got := lookup(s.Forward[i], in); got != out {
+					t.Errorf("%s: S-box %d of %d: got %d, want %d", name, i, in, got, out)
+				}
+				if got := lookup(s.Inverse[i], out); got != in {
+					t.Errorf("%s: inverse S-box %d of %d: got %d, want %d", name, i, out, got, in)
+				}
 			}
-			if got := lookup(s.Inverse[i], out); got != in {
-				t.Errorf("inverse S-box %d of %d: got %d, want %d", i, out, got, in)
-			}
+		}
+	}
+}
+
+// TestNoComplements: the round keys of kernels with three-input gates are those
+// of the specification.
+func TestNoComplements(t *testing.T) {
+	s := sboxes(t, sboxes3Text)
+	for i := range 8 {
+		if s.Forward[i].Invert != [4]bool{} || s.Inverse[i].Invert != [4]bool{} {
+			t.Errorf("S-box %d or its inverse leaves words complemented", i)
 		}
 	}
 }
@@ -56,7 +69,7 @@ func lookup(c *Circuit, in int) (out int) {
 	for i := range 4 {
 		words = append(words, uint32(in>>i&1))
 	}
-	for i, w := range p.run(words, new(memory)) {
+	for i, w := range p.run(words, nil) {
 		if c.Invert[i] {
 			w = ^w
 		}
@@ -65,20 +78,18 @@ func lookup(c *Circuit, in int) (out int) {
 	return out
 }
 
-// memory is what programs read and write, for words of one lane.
-type memory struct {
-	keys  []uint32
-	stack [4]uint32
-}
-
-// run computes the outputs of p.
-func (p *Program) run(in []uint32, m *memory) (out []uint32) {
+// run computes the outputs of p for words of one lane.
+func (p *Program) run(in, keys []uint32) (out []uint32) {
 	words := make(map[Word]uint32)
 	for i, w := range p.In {
 		words[w] = in[i]
 	}
 	for _, s := range p.Steps {
-		words[s.Dst] = m.step(&s, words[s.X], words[s.Y])
+		var args []uint32
+		for _, w := range s.Args {
+			args = append(args, words[w])
+		}
+		words[s.Dst] = s.outcome(args, keys)
 	}
 	for _, w := range p.Out {
 		out = append(out, words[w])
@@ -86,7 +97,9 @@ func (p *Program) run(in []uint32, m *memory) (out []uint32) {
 	return out
 }
 
-func (m *memory) step(s *Step, x, y uint32) uint32 {
+func (s *Step) outcome(args, keys []uint32) uint32 {
+	args = append(args, 0, 0, 0)
+	x, y, z := args[0], args[1], args[2]
 	switch s.Op {
 	case And:
 		return x & y
@@ -96,6 +109,13 @@ func (m *memory) step(s *Step, x, y uint32) uint32 {
 		return x ^ y
 	case AndNot:
 		return ^x & y
+	case Ternary:
+		var outcome uint32
+		for i := range 32 {
+			index := x>>i&1<<2 | y>>i&1<<1 | z>>i&1
+			outcome |= uint32(s.N) >> index & 1 << i
+		}
+		return outcome
 	case Rotate:
 		return bits.RotateLeft32(x, s.N)
 	case Shift:
@@ -103,39 +123,30 @@ func (m *memory) step(s *Step, x, y uint32) uint32 {
 	case ShiftRight:
 		return x >> s.N
 	case Key:
-		return m.keys[s.N]
-	case Load, Store:
-		if s.Array != Stack {
-			break
-		}
-		if s.Op == Store {
-			m.stack[s.N] = x
-		}
-		return m.stack[s.N]
+		return keys[s.N]
+	case XorKey:
+		return x ^ keys[s.N]
 	}
 	panic("not an operation on words")
 }
 
-// execute runs code on registers that are overwritten as a CPU does it.
-func execute(code []Instruction, registers []uint32, m *memory) {
+// execute runs code on registers that are overwritten as m does it.
+func (m *Machine) execute(code []Instruction, registers, keys []uint32) {
 	for _, i := range code {
-		if i.Op == Store {
-			m.step(&i.Step, registers[i.X], 0)
-			continue
+		var args []uint32
+		for j, r := range i.Args {
+			if j == 0 && m.overwrites(&i.Step) {
+				registers[i.Dst] = registers[r]
+				r = i.Dst
+			}
+			args = append(args, registers[r])
 		}
-		if i.X >= 0 {
-			registers[i.Dst] = registers[i.X]
-		}
-		y := uint32(0)
-		if i.Y >= 0 {
-			y = registers[i.Y]
-		}
-		registers[i.Dst] = m.step(&i.Step, registers[i.Dst], y)
+		registers[i.Dst] = i.outcome(args, keys)
 	}
 }
 
-// TestReordered proves that splitting rotations, reordering and allocation of
-// registers leave the outcome of all rounds as it is.
+// TestReordered proves that the replacement of operations, reordering and
+// allocation of registers leave the outcome of all rounds as it is.
 func TestReordered(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	words := func(n int) (w []uint32) {
@@ -144,46 +155,43 @@ func TestReordered(t *testing.T) {
 		}
 		return w
 	}
-	for _, k := range sse2Kernels(sboxes(t)) {
-		p := Rounds(k.Half, k.Leads, k.Resident, 0, lastHalf, lastHalf)
-		in, keys := words(len(p.In)), words(4*9)
-		wantMemory := memory{keys: keys}
-		want := p.run(in, &wantMemory)
-		q := p.SplitRotates()
-		if !k.InOrder {
-			var err error
-			if q, err = q.Schedule(k.PerCycle, k.Registers); err != nil {
-				t.Fatal(err)
+	two, three := sboxes(t, sboxesText), sboxes(t, sboxes3Text)
+	for _, k := range slices.Concat(sse2Kernels(two), avx2Kernels(two), avx512Kernels(three)) {
+		for _, size := range k.Sizes {
+			in, keys := words(4*size.groups()), words(4*9)
+			want, registers, at := in, words(k.Registers), random.Perm(k.Registers)[:len(in)]
+			for i, r := range at {
+				registers[r] = in[i]
 			}
-		}
-		inRegisters := random.Perm(k.Registers)[:len(in)]
-		code, outRegisters, err := q.Allocate(k.Registers, inRegisters)
-		if err != nil {
-			t.Fatal(err)
-		}
-		registers := words(k.Registers)
-		for i, r := range inRegisters {
-			registers[r] = in[i]
-		}
-		gotMemory := memory{keys: keys}
-		execute(code, registers, &gotMemory)
-		if gotMemory.stack != wantMemory.stack {
-			t.Errorf("%s of %d blocks: the parked group differs", k.verb(), k.blocks())
-		}
-		for i, r := range outRegisters {
-			if registers[r] != want[i] {
-				t.Errorf("%s of %d blocks: output %d is %#x, want %#x", k.verb(), k.blocks(), i, registers[r], want[i])
+			for _, p := range []*Program{
+				Rounds(k.Half, size.Leads, 0, lastHalf-2, lastHalf),
+				Rounds(k.Half, size.Leads, lastHalf-1, lastHalf, lastHalf),
+			} {
+				want = p.run(want, keys)
+				code, out, err := k.compile(p, at, size.InOrder)
+				if err != nil {
+					t.Fatal(err)
+				}
+				k.execute(code, registers, keys)
+				at = out
+			}
+			for i, r := range at {
+				if registers[r] != want[i] {
+					t.Errorf("%s, %s of %d groups: output %d is %#x, want %#x", k.Name, k.verb(), size.groups(), i, registers[r], want[i])
+				}
 			}
 		}
 	}
 }
 
 func TestAllocateNeedsRegisters(t *testing.T) {
-	p := Rounds(EncryptHalf(sboxes(t)), []int{0}, 3, 0, 2, lastHalf)
-	if _, _, err := p.Allocate(5, []int{0, 1, 2, 3}); err == nil {
+	small := sse2
+	small.Registers = 5
+	p := Rounds(EncryptHalf(sboxes(t, sboxesText)), []int{0}, 0, 2, lastHalf).For(&small)
+	if _, _, err := p.Allocate(&small, []int{0, 1, 2, 3}); err == nil {
 		t.Error("a round fits five registers")
 	}
-	if _, err := p.Schedule(3, 5); err == nil {
+	if _, err := p.Schedule(&small); err == nil {
 		t.Error("a round has an order that fits five registers")
 	}
 }
@@ -215,13 +223,14 @@ func TestMoves(t *testing.T) {
 }
 
 func TestParseSboxesErrors(t *testing.T) {
-	good := sboxesText
-	replace := func(old, new string) string {
+	replaceIn := func(good, old, new string) string {
 		if !strings.Contains(good, old) {
 			t.Fatalf("there is no %q", old)
 		}
 		return strings.Replace(good, old, new, 1)
 	}
+	replace := func(old, new string) string { return replaceIn(sboxesText, old, new) }
+	replace3 := func(old, new string) string { return replaceIn(sboxes3Text, old, new) }
 	for name, text := range map[string]string{
 		"missing box":       "",
 		"box twice":         replace("S1:", "S0:"),
@@ -235,6 +244,9 @@ func TestParseSboxesErrors(t *testing.T) {
 		"no outputs":        replace(" out=~t12,~t11,t8,t4", ""),
 		"output unknown":    replace("out=~t12", "out=~t99"),
 		"nothing after it ": replace("S0:", "S0"),
+		"too few operands":  replace3("36(a,b,d)", "36(a,b)"),
+		"no truth table":    replace3("36(a,b,d)", "x(a,b,d)"),
+		"table too large":   replace3("36(a,b,d)", "136(a,b,d)"),
 	} {
 		if _, err := ParseSboxes(text); err == nil {
 			t.Errorf("%s: no error", name)
@@ -248,8 +260,8 @@ func TestGeneratedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != 3 {
-		t.Errorf("%d files, want 3", len(files))
+	if len(files) != 7 {
+		t.Errorf("%d files, want 7", len(files))
 	}
 	for name, want := range files {
 		got, err := os.ReadFile(filepath.Join("..", name))

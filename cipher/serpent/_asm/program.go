@@ -1,20 +1,23 @@
 package main
 
+import "slices"
+
 // Op is an operation on words. A word of a vector kernel is a register that
 // holds 32 bits of one block in each lane.
 type Op uint8
 
 const (
-	And    Op = iota // x & y
-	Or               // x | y
-	Xor              // x ^ y
-	AndNot           // ^x & y
-	Rotate           // each lane of x to the left by n bits
-	Shift            // each lane of x to the left by n bits
+	And     Op = iota // x & y
+	Or                // x | y
+	Xor               // x ^ y
+	AndNot            // ^x & y
+	Ternary           // bit x<<2 | y<<1 | z of n, for each bit of x, y and z
+	Rotate            // each lane of x to the left by n bits
+	Shift             // each lane of x to the left by n bits
+	XorKey            // x ^ word n of the round keys in all lanes
 
 	ShiftRight // each lane of x to the right by n bits
 	Key        // word n of the round keys in all lanes
-	Zero
 
 	Load  // item n of an array
 	Store // x to item n of an array
@@ -25,6 +28,9 @@ const (
 	UnpackHigh64 // lanes x2 x3 y2 y3
 )
 
+// xor3 is the truth table of x ^ y ^ z.
+const xor3 = 0x96
+
 // Array names one of the arrays that a kernel reads or writes.
 type Array uint8
 
@@ -33,20 +39,19 @@ const (
 	Source
 	Before // XORed into the blocks before encryption or decryption
 	After  // and after it
-	Stack  // of the kernel itself
 )
 
 // Word names a value of a program, which is written once.
 type Word int
 
-// None stands for an operand or outcome that is not there.
+// None is the outcome of a step that has none.
 const None Word = -1
 
 // Step is one operation of a program.
 type Step struct {
 	Op    Op
 	Dst   Word
-	X, Y  Word
+	Args  []Word // x, y and z, as many as there are
 	N     int
 	Array Array
 }
@@ -73,67 +78,81 @@ func (p *Program) newWord() Word {
 	return p.words - 1
 }
 
+// add adds a step, and gives it a word for its outcome.
 func (p *Program) add(s Step) Word {
 	s.Dst = p.newWord()
 	p.Steps = append(p.Steps, s)
 	return s.Dst
 }
 
-func (p *Program) op(op Op, x, y Word) Word { return p.add(Step{Op: op, X: x, Y: y}) }
-
-func (p *Program) xor(x, y Word) Word { return p.op(Xor, x, y) }
-
-func (p *Program) rotate(x Word, n int) Word {
-	return p.add(Step{Op: Rotate, X: x, Y: None, N: n & 31})
+func (p *Program) op(op Op, n int, args ...Word) Word {
+	return p.add(Step{Op: op, Args: args, N: n})
 }
 
-func (p *Program) shift(x Word, n int) Word {
-	return p.add(Step{Op: Shift, X: x, Y: None, N: n})
-}
-
-func (p *Program) key(n int) Word { return p.add(Step{Op: Key, X: None, Y: None, N: n}) }
-
-func (p *Program) zero() Word { return p.add(Step{Op: Zero, X: None, Y: None}) }
-
-func (p *Program) load(a Array, n int) Word {
-	return p.add(Step{Op: Load, X: None, Y: None, N: n, Array: a})
-}
-
+func (p *Program) xor(x, y Word) Word        { return p.op(Xor, 0, x, y) }
+func (p *Program) xor3(x, y, z Word) Word    { return p.op(Ternary, xor3, x, y, z) }
+func (p *Program) rotate(x Word, n int) Word { return p.op(Rotate, n&31, x) }
+func (p *Program) shift(x Word, n int) Word  { return p.op(Shift, n, x) }
+func (p *Program) load(a Array, n int) Word  { return p.add(Step{Op: Load, N: n, Array: a}) }
 func (p *Program) store(a Array, n int, x Word) {
-	p.Steps = append(p.Steps, Step{Op: Store, Dst: None, X: x, Y: None, N: n, Array: a})
+	p.Steps = append(p.Steps, Step{Op: Store, Dst: None, Args: []Word{x}, N: n, Array: a})
 }
 
-// operands returns the words that the step reads.
-func (s *Step) operands() []Word {
-	switch {
-	case s.X == None:
-		return nil
-	case s.Y == None || s.Y == s.X:
-		return []Word{s.X}
+// operands returns the words that the step reads, each once.
+func (s *Step) operands() (words []Word) {
+	for i, w := range s.Args {
+		if !slices.Contains(s.Args[:i], w) {
+			words = append(words, w)
+		}
 	}
-	return []Word{s.X, s.Y}
+	return words
 }
 
-func (s *Step) commutes() bool { return s.Op == And || s.Op == Or || s.Op == Xor }
+// commutes tells whether any operand may be the first, by withFirst.
+func (s *Step) commutes() bool {
+	return s.Op == And || s.Op == Or || s.Op == Xor || s.Op == Ternary
+}
+
+// withFirst exchanges operand i with the first.
+func (s Step) withFirst(i int) Step {
+	s.Args = slices.Clone(s.Args)
+	s.Args[0], s.Args[i] = s.Args[i], s.Args[0]
+	if s.Op == Ternary {
+		s.N = exchangeInputs(s.N, 2, 2-i)
+	}
+	return s
+}
+
+// exchangeInputs returns the truth table with bits i and j of each index
+// exchanged.
+func exchangeInputs(table, i, j int) (exchanged int) {
+	for index := range 8 {
+		from := index &^ (1<<i | 1<<j)
+		from |= index >> i & 1 << j
+		from |= index >> j & 1 << i
+		exchanged |= table >> from & 1 << index
+	}
+	return exchanged
+}
 
 // hasMemory tells whether p loads or stores anything but keys.
 func (p *Program) hasMemory() bool {
-	for _, s := range p.Steps {
-		if s.Op == Load || s.Op == Store {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Op == Load || s.Op == Store })
 }
 
-// SplitRotates replaces each rotation by shifts, for machines without it.
-func (p *Program) SplitRotates() *Program {
+// For replaces what m has no instruction for.
+func (p *Program) For(m *Machine) *Program {
 	q := &Program{In: p.In, Out: p.Out, words: p.words}
 	for _, s := range p.Steps {
-		if s.Op == Rotate {
-			high := q.shift(s.X, s.N)
-			low := q.add(Step{Op: ShiftRight, X: s.X, Y: None, N: 32 - s.N})
-			s = Step{Op: Xor, Dst: s.Dst, X: low, Y: high}
+		switch {
+		case s.Op == Rotate && !m.Rotates:
+			high := q.shift(s.Args[0], s.N)
+			low := q.op(ShiftRight, 32-s.N, s.Args[0])
+			s = Step{Op: Xor, Dst: s.Dst, Args: []Word{low, high}}
+		case s.Op == XorKey && !m.KeyOperands:
+			s = Step{Op: Xor, Dst: s.Dst, Args: []Word{s.Args[0], q.op(Key, s.N)}}
+		case s.Op == Ternary && s.N == xor3 && !m.Ternary:
+			s = Step{Op: Xor, Dst: s.Dst, Args: []Word{q.xor(s.Args[0], s.Args[1]), s.Args[2]}}
 		}
 		q.Steps = append(q.Steps, s)
 	}

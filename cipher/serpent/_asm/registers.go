@@ -2,49 +2,58 @@ package main
 
 import "fmt"
 
-// Instruction is a step with its registers, for machines whose instructions
-// overwrite their first operand: where X is not Dst, a copy comes first. A
-// register that is not there is -1.
+// Instruction is a step with its registers. Where a machine overwrites the
+// first operand and that is not Dst, a copy comes first. A register that is
+// not there is -1.
 type Instruction struct {
 	Step
-	Dst, X, Y int
+	Dst  int
+	Args []int
 }
 
-// Allocate gives each word of p one of a number of registers, the inputs those
-// of in, and returns those of the outputs. It goes through the steps once. A
-// word takes over the register of an operand that is not read again, if it
-// can.
-func (p *Program) Allocate(registers int, in []int) (code []Instruction, out []int, err error) {
+// Allocate gives each word of p one of m's registers, the inputs those of in,
+// and returns those of the outputs. It goes through the steps once. A word
+// takes over the register of an operand that is not read again, if it can: of
+// several that of the last one written, as instructions that overwrite an
+// operand may wait for it alone.
+func (p *Program) Allocate(m *Machine, in []int) (code []Instruction, out []int, err error) {
 	last := p.lastReads()
+	written := make(map[Word]int)
 	reg := map[Word]int{None: -1}
-	used := make([]bool, registers)
+	used := make([]bool, m.Registers)
 	for i, w := range p.In {
 		reg[w], used[in[i]] = in[i], true
 	}
 	for i, s := range p.Steps {
-		dies := func(w Word) bool { return w != None && last[w] == i }
-		c := Instruction{Step: s, Dst: -1, X: reg[s.X], Y: reg[s.Y]}
-		switch {
-		case s.Dst == None:
-		case dies(s.X):
-			c.Dst = c.X
-		case dies(s.Y) && s.commutes():
-			c.X, c.Y = c.Y, c.X
-			c.Dst = c.X
-		default:
-			if c.Dst = free(used); c.Dst < 0 {
-				return nil, nil, fmt.Errorf("step %d needs more than %d registers", i, registers)
+		reused := -1
+		for j, w := range s.Args {
+			if last[w] == i && m.mayOverwrite(&s, j) && (reused < 0 || written[w] > written[s.Args[reused]]) {
+				reused = j
 			}
 		}
-		for _, w := range s.operands() {
-			if dies(w) {
+		dst := -1
+		switch {
+		case s.Dst == None:
+		case reused >= 0:
+			if dst = reg[s.Args[reused]]; m.overwrites(&s) {
+				s = s.withFirst(reused)
+			}
+		default:
+			if dst = free(used); dst < 0 {
+				return nil, nil, fmt.Errorf("step %d needs more than %d registers", i, m.Registers)
+			}
+		}
+		c := Instruction{Step: s, Dst: dst}
+		for _, w := range s.Args {
+			c.Args = append(c.Args, reg[w])
+			if last[w] == i {
 				used[reg[w]] = false
 			}
 		}
 		if s.Dst != None {
-			reg[s.Dst] = c.Dst
+			reg[s.Dst], written[s.Dst] = dst, i
 			_, read := last[s.Dst]
-			used[c.Dst] = read
+			used[dst] = read
 		}
 		code = append(code, c)
 	}

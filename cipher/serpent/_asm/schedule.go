@@ -1,19 +1,22 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// Schedule reorders p for a machine that starts a number of steps per cycle,
-// each of which takes one cycle, such that no more words are needed at once
-// than it has registers. The steps with the longest way to the end go first;
+// Schedule reorders p for a machine that starts some steps per cycle, each of
+// which takes one cycle, such that no more words are needed at once than it has
+// registers. The steps with the longest way to the end go first;
 // where registers are short, those that free one. A key is loaded when it is
 // used.
-func (p *Program) Schedule(perCycle, registers int) (*Program, error) {
-	s := newScheduler(p, registers)
+func (p *Program) Schedule(m *Machine) (*Program, error) {
+	s := newScheduler(p, m)
 	for cycle := 0; len(s.order) < len(p.Steps); cycle++ {
 		if cycle > 2*len(p.Steps) {
-			return nil, fmt.Errorf("no order found that needs only %d registers", registers)
+			return nil, fmt.Errorf("no order found that needs only %d registers", m.Registers)
 		}
-		for range perCycle {
+		for range m.PerCycle {
 			if i := s.choose(cycle); i >= 0 {
 				s.start(i, cycle)
 			}
@@ -28,26 +31,26 @@ func (p *Program) Schedule(perCycle, registers int) (*Program, error) {
 
 type scheduler struct {
 	*Program
-	registers int
-	order     []int        // the steps that have started
-	started   []bool       // by step
-	toEnd     []int        // by step: the longest way to the end
-	writer    map[Word]int // the step that writes a word
-	reads     map[Word]int // how often a word is still to be read
-	ready     map[Word]int // the first cycle in which it can be
-	live      int          // words that are still to be read
+	machine *Machine
+	order   []int        // the steps that have started
+	started []bool       // by step
+	toEnd   []int        // by step: the longest way to the end
+	writer  map[Word]int // the step that writes a word
+	reads   map[Word]int // how often a word is still to be read
+	ready   map[Word]int // the first cycle in which it can be
+	live    int          // words that are still to be read
 }
 
-func newScheduler(p *Program, registers int) *scheduler {
+func newScheduler(p *Program, m *Machine) *scheduler {
 	s := &scheduler{
-		Program:   p,
-		registers: registers,
-		started:   make([]bool, len(p.Steps)),
-		toEnd:     make([]int, len(p.Steps)),
-		writer:    make(map[Word]int),
-		reads:     make(map[Word]int),
-		ready:     make(map[Word]int),
-		live:      len(p.In),
+		Program: p,
+		machine: m,
+		started: make([]bool, len(p.Steps)),
+		toEnd:   make([]int, len(p.Steps)),
+		writer:  make(map[Word]int),
+		reads:   make(map[Word]int),
+		ready:   make(map[Word]int),
+		live:    len(p.In),
 	}
 	for _, w := range p.In {
 		s.ready[w] = 0
@@ -92,7 +95,7 @@ func (s *scheduler) canStart(i, cycle int) bool {
 		}
 	}
 	_, during := s.growth(i)
-	return s.live+during <= s.registers
+	return s.live+during <= s.machine.Registers
 }
 
 // waitingKey tells whether w is a key that is not loaded yet.
@@ -106,14 +109,17 @@ func (s *scheduler) waitingKey(w Word) bool {
 func (s *scheduler) growth(i int) (after, during int) {
 	step := &s.Steps[i]
 	overwrites := false
-	for _, w := range step.operands() {
+	for i, w := range step.Args {
+		if slices.Contains(step.Args[:i], w) {
+			continue
+		}
 		if s.waitingKey(w) {
 			after++
 			during++
 		}
 		if s.reads[w] == 1 {
 			after--
-			overwrites = overwrites || w == step.X || step.commutes()
+			overwrites = overwrites || s.machine.mayOverwrite(step, i)
 		}
 	}
 	if !overwrites {
@@ -125,7 +131,7 @@ func (s *scheduler) growth(i int) (after, during int) {
 func (s *scheduler) better(i, j int) bool {
 	growthI, _ := s.growth(i)
 	growthJ, _ := s.growth(j)
-	short := s.live >= s.registers-2
+	short := s.live >= s.machine.Registers-2
 	if short && growthI != growthJ {
 		return growthI < growthJ
 	}

@@ -11,23 +11,11 @@ import (
 var sse2 = Machine{
 	Name:      "SSE2",
 	Registers: len(xmm),
-	Resident:  3,
 	PerCycle:  3,
 	Lanes:     4,
-	WordBytes: 16,
+	KeyLanes:  4,
 	Write:     writeSSE2,
 	Copy:      func(c *build.Context, m Move) { c.MOVO(xmm[m.From], xmm[m.To]) },
-}
-
-// sse2Kernels are the sizes for long runs, for their ends and for short ones.
-func sse2Kernels(s *Sboxes) (kernels []Kernel) {
-	for _, leads := range [][]int{{0}, {0, 1}, {0, 1, 2, 3}} {
-		inOrder := len(leads) > 2
-		kernels = append(kernels,
-			Kernel{Machine: sse2, Half: EncryptHalf(s), Leads: leads, InOrder: inOrder},
-			Kernel{Machine: sse2, Half: DecryptHalf(s), Leads: leads, InOrder: inOrder, Decrypt: true})
-	}
-	return kernels
 }
 
 var xmm = [...]reg.VecPhysical{
@@ -37,16 +25,16 @@ var xmm = [...]reg.VecPhysical{
 
 func writeSSE2(c *build.Context, i Instruction, m operand.Mem) {
 	if i.Op == Store {
-		c.MOVOU(xmm[i.X], m)
+		c.MOVOU(xmm[i.Args[0]], m)
 		return
 	}
 	dst := xmm[i.Dst]
-	if i.X >= 0 && i.X != i.Dst {
-		c.MOVO(xmm[i.X], dst)
+	if len(i.Args) > 0 && i.Args[0] != i.Dst {
+		c.MOVO(xmm[i.Args[0]], dst)
 	}
 	var y reg.VecPhysical
-	if i.Y >= 0 {
-		y = xmm[i.Y]
+	if len(i.Args) > 1 {
+		y = xmm[i.Args[1]]
 	}
 	switch i.Op {
 	case And:
@@ -68,8 +56,6 @@ func writeSSE2(c *build.Context, i Instruction, m operand.Mem) {
 	case Key, Load:
 		// Not an operand of the PXOR that follows: the address is not aligned.
 		c.MOVOU(m, dst)
-	case Zero:
-		c.PXOR(dst, dst)
 	case UnpackLow32:
 		c.PUNPCKLLQ(y, dst)
 	case UnpackHigh32:
