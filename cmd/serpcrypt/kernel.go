@@ -11,7 +11,7 @@ import (
 
 func kernelFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "kernel", Value: "auto", EnvVars: []string{"SERPCRYPT_KERNEL"}, Usage: "which `CODE` computes Serpent: auto, generic, sse2"},
+		&cli.StringFlag{Name: "kernel", Value: "auto", EnvVars: []string{"SERPCRYPT_KERNEL"}, Usage: "which `CODE` computes Serpent: auto, generic, sse2, avx2, avx512"},
 		&cli.StringFlag{Name: "sha1-kernel", Value: "auto", EnvVars: []string{"SERPCRYPT_SHA1_KERNEL"}, Usage: "which `CODE` computes SHA-1: auto, generic"},
 	}
 }
