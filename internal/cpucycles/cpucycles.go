@@ -2,8 +2,8 @@
 //
 // The core's clock changes from moment to moment and no portable counter shows
 // it: the time-stamp counter of x86 runs at a rate of its own. So a chain of
-// dependent instructions of known latency is timed beside each measurement, and
-// its time tells the clock.
+// dependent instructions of known latency is timed before and after each
+// measurement, and its time tells the clock.
 package cpucycles
 
 import (
@@ -104,20 +104,21 @@ func (m meter) measure(ctx context.Context, each time.Duration, works []repeated
 	cycles := make([][]float64, len(works))
 	end := m.now() + each*time.Duration(len(works))
 	for round := 0; round < minRounds || m.now() < end; round++ {
+		chainBefore := m.timeOfChain()
 		for i, work := range works {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			before := m.now()
-			m.chain()
-			middle := m.now()
+			start := m.now()
 			work(calls[i])
-			after := m.now()
-			perCall := float64(after-middle) / float64(calls[i])
+			perCall := float64(m.now()-start) / float64(calls[i])
+			chainAfter := m.timeOfChain()
 			nanoseconds[i] = append(nanoseconds[i], perCall)
-			if middle > before {
-				cycles[i] = append(cycles[i], perCall*chainCycles/float64(middle-before))
+			// Whatever disturbs a chain makes it longer, and cycles seem fewer.
+			if shorter := min(chainBefore, chainAfter); shorter > 0 {
+				cycles[i] = append(cycles[i], perCall*chainCycles/float64(shorter))
 			}
+			chainBefore = chainAfter
 		}
 	}
 	costs := make([]Cost, len(works))
@@ -125,6 +126,12 @@ func (m meter) measure(ctx context.Context, each time.Duration, works []repeated
 		costs[i] = Cost{Nanoseconds: median(nanoseconds[i]), Cycles: median(cycles[i])}
 	}
 	return costs, nil
+}
+
+func (m meter) timeOfChain() time.Duration {
+	start := m.now()
+	m.chain()
+	return m.now() - start
 }
 
 // callsPerBatch finds how many calls fill the given time.

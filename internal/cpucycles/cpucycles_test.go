@@ -57,6 +57,29 @@ func TestMedianIgnoresInterruptions(t *testing.T) {
 	}
 }
 
+// A chain that is interrupted does not make cycles seem fewer.
+func TestDisturbedChains(t *testing.T) {
+	cpu := &fakeCPU{gigahertz: 2}
+	m := cpu.meter()
+	chains := 0
+	calm := m.chain
+	m.chain = func() {
+		if calm(); chains%2 == 0 {
+			cpu.now += time.Millisecond
+		}
+		chains++
+	}
+	costs, err := m.measure(context.Background(), 10*time.Millisecond, []repeated{cpu.work(time.Millisecond), cpu.work(300)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{2e6, 600} {
+		if costs[i].Cycles != want && Known {
+			t.Errorf("function %d takes %v cycles, want %v", i, costs[i].Cycles, want)
+		}
+	}
+}
+
 func TestFunctionsTakeTurns(t *testing.T) {
 	cpu := &fakeCPU{gigahertz: 1}
 	var order []int
