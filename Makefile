@@ -1,6 +1,6 @@
 # Each target is one command; `make help` lists them.
 
-.PHONY: build quickstart test test-dmcrypt bench generate install clean help
+.PHONY: build quickstart test test-dmcrypt bench bench-peers generate install clean help
 .DEFAULT_GOAL := build
 
 PREFIX ?= /usr/local
@@ -19,6 +19,9 @@ test-dmcrypt: ## exchange containers with the kernel's dm-crypt, in an emulated 
 
 bench: build ## measure this machine
 	@bin/serpcrypt bench
+
+bench-peers: ## compare with libgcrypt, OpenSSL and Go's ciphers on this machine
+	@test/peers/run.sh
 
 generate: ## write the generated assembly anew
 	@scripts/generate.sh

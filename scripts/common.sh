@@ -28,15 +28,17 @@ need_go() {
 			"go.mod asks for $want because golang.org/x/crypto and golang.org/x/sys do; https://go.dev/doc/install has a newer Go"
 }
 
-# need_packages WHAT=PACKAGE... sees to it that each WHAT is there, a command or
-# a file with its whole path, and where one is missing installs the Debian
-# package that has it, or, without root, says which to install.
+# need_packages WHAT=PACKAGE... sees to it that each WHAT is there, a command, a
+# file with its whole path or a C header as in '<math.h>', and where one is
+# missing installs the Debian package that has it, or, without root, says which
+# to install.
 need_packages() {
 	local pair what missing=()
 	for pair; do
 		what=${pair%%=*}
 		case $what in
 		/*) [ -e "$what" ] || missing+=("${pair#*=}") ;;
+		'<'*) gcc -E -include "${what:1:-1}" -x c /dev/null >/dev/null 2>&1 || missing+=("${pair#*=}") ;;
 		*) command -v "$what" >/dev/null || missing+=("${pair#*=}") ;;
 		esac
 	done

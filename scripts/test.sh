@@ -11,7 +11,8 @@ STATICCHECK=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 need_go
 need_packages gcc=gcc /usr/include/stdlib.h=libc6-dev diff=diffutils fusermount3=fuse3 fuse2fs=fuse2fs \
-	losetup=mount mkfs.ext4=e2fsprogs mkfs.vfat=dosfstools qemu-img=qemu-utils cryptsetup=cryptsetup-bin
+	losetup=mount mkfs.ext4=e2fsprogs mkfs.vfat=dosfstools qemu-img=qemu-utils cryptsetup=cryptsetup-bin \
+	'<gcrypt.h>=libgcrypt20-dev' '<openssl/evp.h>=libssl-dev'
 
 # Without FUSE the tests that need it say so; with it they need this.
 [ ! -w /dev/fuse ] || need_fuse

@@ -161,7 +161,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			return nil, &UnknownSuiteError{name}
 		}
 	}
-	report := &Report{Machine: thisMachine()}
+	report := &Report{Machine: ThisMachine()}
 	var contests []contest
 	defer func() {
 		for _, c := range contests {

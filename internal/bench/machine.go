@@ -14,7 +14,8 @@ type Machine struct {
 	Kernel string `json:"kernel"` // of the operating system, with its release
 }
 
-func thisMachine() Machine {
+// ThisMachine tells where the program runs.
+func ThisMachine() Machine {
 	m := Machine{CPU: cpuid.CPU.BrandName, Cores: runtime.NumCPU(), Kernel: runtime.GOOS}
 	if m.CPU == "" {
 		m.CPU = runtime.GOARCH

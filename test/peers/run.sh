@@ -1,0 +1,10 @@
+#!/bin/bash
+# Compares the speed of Serpent here, in libgcrypt and in Go's github.com/aead/serpent,
+# and of AES in OpenSSL and Go. Prints tables, or an error if one of them computes
+# something else than the others.
+. "$(dirname "$0")/../../scripts/common.sh"
+
+need_go
+need_packages gcc=gcc /usr/include/stdlib.h=libc6-dev '<gcrypt.h>=libgcrypt20-dev' '<openssl/evp.h>=libssl-dev'
+cd test/peers
+go run . "$@"
