@@ -30,8 +30,9 @@ const (
 	// see those in which an interrupt or another program emptied the caches.
 	minBatch = 200 * time.Microsecond
 
-	// Beside this it does not show that waking a thread takes some 10 µs.
-	minParallelBatch = 2 * time.Millisecond
+	// Beside this it does not show that waking a thread takes 0.1 ms on a
+	// virtual machine.
+	minParallelBatch = 10 * time.Millisecond
 
 	minRounds = 3
 )
