@@ -20,7 +20,7 @@ const module = "serpcrypt"
 // those of layers below its own.
 var layers = [][]string{
 	{"internal/secret", "internal/cpucycles", "internal/fsprobe", "internal/skip", "internal/faultstore",
-		"internal/fusefs", "internal/loopdev", "internal/archtest"},
+		"internal/fusefs", "internal/loopdev", "internal/archtest", "internal/asmtest"},
 	{"cipher/serpent", "hash/sha1", "internal/golden"},
 	{"internal/hashes"},
 	{"cipher/modes", "kdf"},
@@ -46,6 +46,7 @@ var only = map[string][]string{
 	module + "/internal/faultstore":   {},
 	module + "/internal/golden":       {},
 	module + "/internal/archtest":     {},
+	module + "/internal/asmtest":      {},
 	"github.com/rogpeppe/go-internal": {},
 	"github.com/creack/pty":           {},
 	"github.com/ulikunitz/xz":         {"internal/golden"},
