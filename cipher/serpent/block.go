@@ -19,11 +19,6 @@ func (x block) store(dst []byte) {
 	binary.LittleEndian.PutUint64(dst[8:], x.hi)
 }
 
-func (x block) bytes() (b [BlockSize]byte) {
-	x.store(b[:])
-	return b
-}
-
 func (x block) xor(y block) block { return block{x.lo ^ y.lo, x.hi ^ y.hi} }
 
 // double multiplies an XTS tweak by alpha: the block as a polynomial over

@@ -43,13 +43,14 @@ func (c *Cipher) EncryptXTS(dst, src, tweaks []byte) { c.xts(dst, src, tweaks, e
 // DecryptXTS is the inverse of EncryptXTS.
 func (c *Cipher) DecryptXTS(dst, src, tweaks []byte) { c.xts(dst, src, tweaks, decrypting) }
 
-func (c *Cipher) xts(dst, src, tweaks []byte, d direction) {
-	t := series{firsts: tweaks, sectorSize: c.checkSectors(dst, src, tweaks)}
-	for n := c.xtsVector(dst, src, &t, d); n < len(src); {
-		first, size := t.sector()
-		c.xtsGeneric(dst[n:n+size], src[n:n+size], first, d)
+func (c *Cipher) xts(dst, src, firsts []byte, d direction) {
+	s := series{kind: tweaks, firsts: firsts, sectorSize: c.checkSectors(dst, src, firsts)}
+	for n := c.seriesVector(dst, src, &s, d); n < len(src); {
+		tweak, size := s.sector()
+		c.xtsGeneric(dst[n:n+size], src[n:n+size], tweak, d)
 		n += size
 	}
+	wipe(&s) // it holds a tweak
 }
 
 // EncryptCBC encrypts len(ivs)/16 sectors of equal size, a multiple of
@@ -64,21 +65,22 @@ func (c *Cipher) EncryptCBC(dst, src, ivs []byte) {
 
 // DecryptCBC is the inverse of EncryptCBC. One sector alone is as fast as many.
 func (c *Cipher) DecryptCBC(dst, src, ivs []byte) {
-	p := predecessors{ivs: ivs, sectorSize: c.checkSectors(dst, src, ivs)}
-	for n := c.decryptCBCVector(dst, src, &p); n < len(src); {
-		iv, size := p.sector()
+	s := series{kind: ciphertexts, firsts: ivs, sectorSize: c.checkSectors(dst, src, ivs)}
+	for n := c.seriesVector(dst, src, &s, decrypting); n < len(src); {
+		iv, size := s.sector()
 		c.decryptCBCGeneric(dst[n:n+size], src[n:n+size], iv)
 		n += size
 	}
+	wipe(&s) // it may hold an IV
 }
 
 // CryptCTR encrypts or decrypts len(ivs)/16 sectors of equal size, a multiple
 // of BlockSize, in counter mode. Each IV is the sector's first counter block,
 // counted up as a big-endian number of 128 bits.
 func (c *Cipher) CryptCTR(dst, src, ivs []byte) {
-	t := series{firsts: ivs, sectorSize: c.checkSectors(dst, src, ivs), count: true}
-	for n := c.ctrVector(dst, src, &t); n < len(src); {
-		first, size := t.sector()
+	s := series{kind: counters, firsts: ivs, sectorSize: c.checkSectors(dst, src, ivs)}
+	for n := c.seriesVector(dst, src, &s, encrypting); n < len(src); {
+		first, size := s.sector()
 		c.ctrGeneric(dst[n:n+size], src[n:n+size], first.counter())
 		n += size
 	}

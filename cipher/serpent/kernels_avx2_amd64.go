@@ -8,7 +8,7 @@ package serpent
 // with the double of the last in GF(2^128), as in XTS.
 //
 //go:noescape
-func tweaksAVX2(dst *byte, tweak *[16]byte, vectors int)
+func tweaksAVX2(dst *byte, tweak *[2]uint64, vectors int)
 
 // countersAVX2 fills vectors > 0 times 2 blocks of dst with big-endian numbers of 128
 // bits that count up. The low half of the first is first[0], and does not overflow.
@@ -16,14 +16,14 @@ func tweaksAVX2(dst *byte, tweak *[16]byte, vectors int)
 //go:noescape
 func countersAVX2(dst *byte, first *[2]uint64, vectors int)
 
-// encryptAVX2 encrypts groups times 128 bytes of src, XORed with those of before, and XORs the
-// outcome with those of after. dst may be any of the others. groups is one of 1, 2, 3.
+// encryptAVX2 encrypts blocks of src, XORed with those of before, and XORs the outcome with
+// those of after. dst may be any of the others. blocks is one of 8, 16, 24.
 //
 //go:noescape
-func encryptAVX2(dst *byte, src *byte, before *byte, after *byte, groups int, keys *[33][4][8]uint32)
+func encryptAVX2(dst *byte, src *byte, before *byte, after *byte, blocks int, keys *[33][4][8]uint32)
 
-// decryptAVX2 decrypts groups times 128 bytes of src, XORed with those of before, and XORs the
-// outcome with those of after. dst may be any of the others. groups is one of 1, 2, 3.
+// decryptAVX2 decrypts blocks of src, XORed with those of before, and XORs the outcome with
+// those of after. dst may be any of the others. blocks is one of 8, 16, 24.
 //
 //go:noescape
-func decryptAVX2(dst *byte, src *byte, before *byte, after *byte, groups int, keys *[33][4][8]uint32)
+func decryptAVX2(dst *byte, src *byte, before *byte, after *byte, blocks int, keys *[33][4][8]uint32)

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func tweaksAVX2(dst *byte, tweak *[16]byte, vectors int)
+// func tweaksAVX2(dst *byte, tweak *[2]uint64, vectors int)
 // Requires: AVX, AVX2
 TEXT ·tweaksAVX2(SB), $0-24
 	MOVQ           dst+0(FP), AX
@@ -100,20 +100,20 @@ DATA stepAVX2<>+16(SB)/8, $0x0000000000000002
 DATA stepAVX2<>+24(SB)/8, $0x0000000000000000
 GLOBL stepAVX2<>(SB), RODATA|NOPTR, $32
 
-// func encryptAVX2(dst *byte, src *byte, before *byte, after *byte, groups int, keys *[33][4][8]uint32)
+// func encryptAVX2(dst *byte, src *byte, before *byte, after *byte, blocks int, keys *[33][4][8]uint32)
 // Requires: AVX, AVX2
 TEXT ·encryptAVX2(SB), $0-48
 	// dst = encrypt(src ^ before) ^ after
-	// dst, src, before, after: 128 bytes for each group, at any address. dst is written
+	// dst, src, before, after: 16 bytes for each block, at any address. dst is written
 	// after all of src and before is read, and each block of it after that block of after.
 	// keys: 4224 bytes, the round keys, each word 8 times.
-	// Algorithm: bitslice Serpent (Anderson, Biham, Knudsen: Serpent, 1998, appendix A.3),
-	// in groups of 8 blocks. No branch and no address depends on the data.
-	MOVQ        groups+32(FP), AX
-	CMPQ        AX, $0x02
-	JEQ         groups2
-	CMPQ        AX, $0x03
-	JEQ         groups3
+	// Algorithm: bitslice Serpent (Anderson, Biham, Knudsen: Serpent, 1998, appendix A.3).
+	// No branch and no address depends on the data.
+	MOVQ        blocks+32(FP), AX
+	CMPQ        AX, $0x10
+	JEQ         blocks16
+	CMPQ        AX, $0x18
+	JEQ         blocks24
 	MOVQ        dst+0(FP), AX
 	MOVQ        src+8(FP), CX
 	MOVQ        before+16(FP), DX
@@ -141,7 +141,7 @@ TEXT ·encryptAVX2(SB), $0-48
 	VPUNPCKHQDQ Y4, Y2, Y4
 	MOVQ        $0x00000004, CX
 
-eightRounds1:
+eightRounds8:
 	VPXOR   (SI), Y1, Y1
 	VPXOR   96(SI), Y4, Y4
 	VPXOR   32(SI), Y5, Y5
@@ -483,7 +483,7 @@ eightRounds1:
 	VPAND   Y2, Y1, Y0
 	VPXOR   Y0, Y3, Y0
 	DECQ    CX
-	JZ      lastRounds1
+	JZ      lastRounds8
 	VPSLLD  $0x0d, Y0, Y3
 	VPSRLD  $0x13, Y0, Y0
 	VPSLLD  $0x03, Y2, Y5
@@ -517,9 +517,9 @@ eightRounds1:
 	VMOVDQA Y1, Y4
 	VMOVDQA Y0, Y1
 	VMOVDQA Y2, Y0
-	JMP     eightRounds1
+	JMP     eightRounds8
 
-lastRounds1:
+lastRounds8:
 	VPXOR       1024(SI), Y0, Y0
 	VPXOR       1056(SI), Y4, Y4
 	VPXOR       1088(SI), Y2, Y2
@@ -547,7 +547,7 @@ lastRounds1:
 	VZEROUPPER
 	RET
 
-groups2:
+blocks16:
 	MOVQ        dst+0(FP), AX
 	MOVQ        src+8(FP), CX
 	MOVQ        before+16(FP), DX
@@ -612,7 +612,7 @@ groups2:
 	VPXOR       Y3, Y6, Y3
 	MOVQ        $0x00000004, CX
 
-eightRounds2:
+eightRounds16:
 	VPSLLD  $0x0d, Y3, Y6
 	VPSRLD  $0x13, Y3, Y3
 	VPSLLD  $0x03, Y2, Y9
@@ -1258,7 +1258,7 @@ eightRounds2:
 	VPXOR   Y1, Y2, Y2
 	VPXOR   Y8, Y11, Y8
 	DECQ    CX
-	JZ      lastRounds2
+	JZ      lastRounds16
 	VPXOR   928(SI), Y4, Y4
 	VPXOR   960(SI), Y2, Y2
 	VPXOR   992(SI), Y10, Y10
@@ -1361,9 +1361,9 @@ eightRounds2:
 	VMOVDQA Y4, Y3
 	VMOVDQA Y7, Y4
 	VMOVDQA Y6, Y7
-	JMP     eightRounds2
+	JMP     eightRounds16
 
-lastRounds2:
+lastRounds16:
 	VPXOR       928(SI), Y4, Y4
 	VPXOR       960(SI), Y2, Y2
 	VPXOR       992(SI), Y10, Y10
@@ -1434,7 +1434,7 @@ lastRounds2:
 	VZEROUPPER
 	RET
 
-groups3:
+blocks24:
 	MOVQ        dst+0(FP), AX
 	MOVQ        src+8(FP), CX
 	MOVQ        before+16(FP), DX
@@ -1564,7 +1564,7 @@ groups3:
 	VPXOR       Y9, Y6, Y6
 	MOVQ        $0x00000004, CX
 
-eightRounds3:
+eightRounds24:
 	VPXOR   (SI), Y1, Y1
 	VPXOR   32(SI), Y5, Y5
 	VPXOR   64(SI), Y0, Y0
@@ -2458,7 +2458,7 @@ eightRounds3:
 	VPAND   Y7, Y9, Y0
 	VPXOR   Y0, Y8, Y0
 	DECQ    CX
-	JZ      lastRounds3
+	JZ      lastRounds24
 	VPSLLD  $0x0d, Y11, Y8
 	VPSRLD  $0x13, Y11, Y11
 	VPXOR   Y8, Y11, Y11
@@ -2685,9 +2685,9 @@ eightRounds3:
 	VMOVDQA Y8, Y2
 	VMOVDQA Y13, Y8
 	VMOVDQA Y9, Y13
-	JMP     eightRounds3
+	JMP     eightRounds24
 
-lastRounds3:
+lastRounds24:
 	VPSLLD      $0x0d, Y11, Y8
 	VPSRLD      $0x13, Y11, Y11
 	VPXOR       Y8, Y11, Y11
@@ -2829,20 +2829,20 @@ lastRounds3:
 	VZEROUPPER
 	RET
 
-// func decryptAVX2(dst *byte, src *byte, before *byte, after *byte, groups int, keys *[33][4][8]uint32)
+// func decryptAVX2(dst *byte, src *byte, before *byte, after *byte, blocks int, keys *[33][4][8]uint32)
 // Requires: AVX, AVX2
 TEXT ·decryptAVX2(SB), $0-48
 	// dst = decrypt(src ^ before) ^ after
-	// dst, src, before, after: 128 bytes for each group, at any address. dst is written
+	// dst, src, before, after: 16 bytes for each block, at any address. dst is written
 	// after all of src and before is read, and each block of it after that block of after.
 	// keys: 4224 bytes, the round keys, each word 8 times.
-	// Algorithm: bitslice Serpent (Anderson, Biham, Knudsen: Serpent, 1998, appendix A.3),
-	// in groups of 8 blocks. No branch and no address depends on the data.
-	MOVQ        groups+32(FP), AX
-	CMPQ        AX, $0x02
-	JEQ         groups2
-	CMPQ        AX, $0x03
-	JEQ         groups3
+	// Algorithm: bitslice Serpent (Anderson, Biham, Knudsen: Serpent, 1998, appendix A.3).
+	// No branch and no address depends on the data.
+	MOVQ        blocks+32(FP), AX
+	CMPQ        AX, $0x10
+	JEQ         blocks16
+	CMPQ        AX, $0x18
+	JEQ         blocks24
 	MOVQ        dst+0(FP), AX
 	MOVQ        src+8(FP), CX
 	MOVQ        before+16(FP), DX
@@ -2875,7 +2875,7 @@ TEXT ·decryptAVX2(SB), $0-48
 	ADDQ        $+3072, SI
 	MOVQ        $0x00000004, CX
 
-eightRounds1:
+eightRounds8:
 	VPAND   Y5, Y1, Y2
 	VPOR    Y5, Y1, Y3
 	VPOR    Y2, Y0, Y2
@@ -3221,7 +3221,7 @@ eightRounds1:
 	VPXOR   96(SI), Y0, Y0
 	VPXOR   (SI), Y1, Y1
 	DECQ    CX
-	JZ      lastRounds1
+	JZ      lastRounds8
 	VPSLLD  $0x0a, Y7, Y2
 	VPSRLD  $0x16, Y7, Y7
 	VPSLLD  $0x1b, Y1, Y3
@@ -3252,9 +3252,9 @@ eightRounds1:
 	VPXOR   Y3, Y6, Y6
 	ADDQ    $-1024, SI
 	VMOVDQA Y6, Y0
-	JMP     eightRounds1
+	JMP     eightRounds8
 
-lastRounds1:
+lastRounds8:
 	VPUNPCKLDQ  Y5, Y1, Y2
 	VPUNPCKLDQ  Y0, Y7, Y3
 	VPUNPCKHDQ  Y5, Y1, Y1
@@ -3278,7 +3278,7 @@ lastRounds1:
 	VZEROUPPER
 	RET
 
-groups2:
+blocks16:
 	MOVQ        dst+0(FP), AX
 	MOVQ        src+8(FP), CX
 	MOVQ        before+16(FP), DX
@@ -3355,7 +3355,7 @@ groups2:
 	VPXOR       960(SI), Y11, Y11
 	MOVQ        $0x00000004, CX
 
-eightRounds2:
+eightRounds16:
 	VPAND   Y5, Y1, Y2
 	VPOR    Y5, Y1, Y3
 	VPSLLD  $0x0a, Y11, Y6
@@ -4007,7 +4007,7 @@ eightRounds2:
 	VPXOR   64(SI), Y10, Y10
 	VPXOR   96(SI), Y13, Y13
 	DECQ    CX
-	JZ      lastRounds2
+	JZ      lastRounds16
 	VPXOR   Y4, Y3, Y4
 	VPSLLD  $0x1b, Y9, Y1
 	VPSRLD  $0x05, Y9, Y9
@@ -4112,9 +4112,9 @@ eightRounds2:
 	VMOVDQA Y9, Y0
 	VMOVDQA Y1, Y9
 	VMOVDQA Y2, Y1
-	JMP     eightRounds2
+	JMP     eightRounds16
 
-lastRounds2:
+lastRounds16:
 	VPXOR       Y4, Y3, Y4
 	VPANDN      Y3, Y4, Y1
 	VPAND       Y4, Y0, Y2
@@ -4176,7 +4176,7 @@ lastRounds2:
 	VZEROUPPER
 	RET
 
-groups3:
+blocks24:
 	MOVQ        dst+0(FP), AX
 	MOVQ        src+8(FP), CX
 	MOVQ        before+16(FP), DX
@@ -4325,7 +4325,7 @@ groups3:
 	VPXOR       Y2, Y7, Y7
 	MOVQ        $0x00000004, CX
 
-eightRounds3:
+eightRounds24:
 	VPAND   Y5, Y1, Y2
 	VPOR    Y2, Y0, Y2
 	VPOR    Y5, Y1, Y6
@@ -5227,7 +5227,7 @@ eightRounds3:
 	VPXOR   64(SI), Y12, Y12
 	VPXOR   96(SI), Y2, Y2
 	DECQ    CX
-	JZ      lastRounds3
+	JZ      lastRounds24
 	VPSLLD  $0x0a, Y10, Y5
 	VPSRLD  $0x16, Y10, Y10
 	VPXOR   Y5, Y10, Y10
@@ -5456,9 +5456,9 @@ eightRounds3:
 	VMOVDQA Y4, Y2
 	VMOVDQA Y8, Y4
 	VMOVDQA Y2, Y8
-	JMP     eightRounds3
+	JMP     eightRounds24
 
-lastRounds3:
+lastRounds24:
 	VPSLLD      $0x0a, Y10, Y5
 	VPSRLD      $0x16, Y10, Y10
 	VPXOR       Y5, Y10, Y10

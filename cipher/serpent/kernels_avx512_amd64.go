@@ -8,7 +8,7 @@ package serpent
 // with the double of the last in GF(2^128), as in XTS.
 //
 //go:noescape
-func tweaksAVX512(dst *byte, tweak *[16]byte, vectors int)
+func tweaksAVX512(dst *byte, tweak *[2]uint64, vectors int)
 
 // countersAVX512 fills vectors > 0 times 4 blocks of dst with big-endian numbers of 128
 // bits that count up. The low half of the first is first[0], and does not overflow.
@@ -16,14 +16,14 @@ func tweaksAVX512(dst *byte, tweak *[16]byte, vectors int)
 //go:noescape
 func countersAVX512(dst *byte, first *[2]uint64, vectors int)
 
-// encryptAVX512 encrypts groups times 256 bytes of src, XORed with those of before, and XORs the
-// outcome with those of after. dst may be any of the others. groups is one of 1, 2, 3, 4, 6.
+// encryptAVX512 encrypts blocks of src, XORed with those of before, and XORs the outcome with
+// those of after. dst may be any of the others. blocks is one of 1, 2, 4, 8, 16, 32, 48, 64, 96.
 //
 //go:noescape
-func encryptAVX512(dst *byte, src *byte, before *byte, after *byte, groups int, keys *[33][4][1]uint32)
+func encryptAVX512(dst *byte, src *byte, before *byte, after *byte, blocks int, keys *[33][4][1]uint32)
 
-// decryptAVX512 decrypts groups times 256 bytes of src, XORed with those of before, and XORs the
-// outcome with those of after. dst may be any of the others. groups is one of 1, 2, 3, 4, 6.
+// decryptAVX512 decrypts blocks of src, XORed with those of before, and XORs the outcome with
+// those of after. dst may be any of the others. blocks is one of 1, 2, 4, 8, 16, 32, 48, 64, 96.
 //
 //go:noescape
-func decryptAVX512(dst *byte, src *byte, before *byte, after *byte, groups int, keys *[33][4][1]uint32)
+func decryptAVX512(dst *byte, src *byte, before *byte, after *byte, blocks int, keys *[33][4][1]uint32)

@@ -15,14 +15,14 @@ func gather(rows *byte, lines *byte, rowBytes int, sectorBytes int, lanes int)
 //go:noescape
 func scatter(rows *byte, lines *byte, rowBytes int, sectorBytes int, lanes int)
 
-// encryptSSE2 encrypts groups times 64 bytes of src, XORed with those of before, and XORs the
-// outcome with those of after. dst may be any of the others. groups is one of 1, 2, 3.
+// encryptSSE2 encrypts blocks of src, XORed with those of before, and XORs the outcome with
+// those of after. dst may be any of the others. blocks is one of 4, 8, 12.
 //
 //go:noescape
-func encryptSSE2(dst *byte, src *byte, before *byte, after *byte, groups int, keys *[33][4][4]uint32)
+func encryptSSE2(dst *byte, src *byte, before *byte, after *byte, blocks int, keys *[33][4][4]uint32)
 
-// decryptSSE2 decrypts groups times 64 bytes of src, XORed with those of before, and XORs the
-// outcome with those of after. dst may be any of the others. groups is one of 1, 2, 3.
+// decryptSSE2 decrypts blocks of src, XORed with those of before, and XORs the outcome with
+// those of after. dst may be any of the others. blocks is one of 4, 8, 12.
 //
 //go:noescape
-func decryptSSE2(dst *byte, src *byte, before *byte, after *byte, groups int, keys *[33][4][4]uint32)
+func decryptSSE2(dst *byte, src *byte, before *byte, after *byte, blocks int, keys *[33][4][4]uint32)

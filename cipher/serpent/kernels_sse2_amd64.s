@@ -52,20 +52,20 @@ lane:
 	JNZ   lane
 	RET
 
-// func encryptSSE2(dst *byte, src *byte, before *byte, after *byte, groups int, keys *[33][4][4]uint32)
+// func encryptSSE2(dst *byte, src *byte, before *byte, after *byte, blocks int, keys *[33][4][4]uint32)
 // Requires: SSE2
 TEXT ·encryptSSE2(SB), $0-48
 	// dst = encrypt(src ^ before) ^ after
-	// dst, src, before, after: 64 bytes for each group, at any address. dst is written
+	// dst, src, before, after: 16 bytes for each block, at any address. dst is written
 	// after all of src and before is read, and each block of it after that block of after.
 	// keys: 2112 bytes, the round keys, each word 4 times.
-	// Algorithm: bitslice Serpent (Anderson, Biham, Knudsen: Serpent, 1998, appendix A.3),
-	// in groups of 4 blocks. No branch and no address depends on the data.
-	MOVQ       groups+32(FP), AX
-	CMPQ       AX, $0x02
-	JEQ        groups2
-	CMPQ       AX, $0x03
-	JEQ        groups3
+	// Algorithm: bitslice Serpent (Anderson, Biham, Knudsen: Serpent, 1998, appendix A.3).
+	// No branch and no address depends on the data.
+	MOVQ       blocks+32(FP), AX
+	CMPQ       AX, $0x08
+	JEQ        blocks8
+	CMPQ       AX, $0x0c
+	JEQ        blocks12
 	MOVQ       dst+0(FP), AX
 	MOVQ       src+8(FP), CX
 	MOVQ       before+16(FP), DX
@@ -97,7 +97,7 @@ TEXT ·encryptSSE2(SB), $0-48
 	PUNPCKHQDQ X3, X1
 	MOVQ       $0x00000004, CX
 
-eightRounds1:
+eightRounds4:
 	MOVOU (SI), X3
 	PXOR  X3, X2
 	MOVOU 48(SI), X3
@@ -563,7 +563,7 @@ eightRounds1:
 	PAND  X0, X2
 	PXOR  X3, X2
 	DECQ  CX
-	JZ    lastRounds1
+	JZ    lastRounds4
 	MOVO  X2, X3
 	PSLLL $0x0d, X3
 	PSRLL $0x13, X2
@@ -604,9 +604,9 @@ eightRounds1:
 	MOVO  X0, X3
 	MOVO  X4, X0
 	MOVO  X3, X4
-	JMP   eightRounds1
+	JMP   eightRounds4
 
-lastRounds1:
+lastRounds4:
 	MOVOU      512(SI), X3
 	PXOR       X3, X2
 	MOVOU      528(SI), X3
@@ -641,7 +641,7 @@ lastRounds1:
 	MOVOU      X0, 48(AX)
 	RET
 
-groups2:
+blocks8:
 	MOVQ       dst+0(FP), AX
 	MOVQ       src+8(FP), CX
 	MOVQ       before+16(FP), DX
@@ -721,7 +721,7 @@ groups2:
 	PXOR       X8, X6
 	MOVQ       $0x00000004, CX
 
-eightRounds2:
+eightRounds8:
 	MOVO  X6, X5
 	PSLLL $0x0d, X5
 	PSRLL $0x13, X6
@@ -1597,7 +1597,7 @@ eightRounds2:
 	PXOR  X7, X1
 	PXOR  X9, X8
 	DECQ  CX
-	JZ    lastRounds2
+	JZ    lastRounds8
 	MOVOU 464(SI), X5
 	PXOR  X5, X4
 	MOVOU 480(SI), X5
@@ -1733,9 +1733,9 @@ eightRounds2:
 	MOVO  X7, X3
 	MOVO  X6, X7
 	MOVO  X5, X6
-	JMP   eightRounds2
+	JMP   eightRounds8
 
-lastRounds2:
+lastRounds8:
 	MOVOU      464(SI), X5
 	PXOR       X5, X4
 	MOVOU      480(SI), X5
@@ -1831,7 +1831,7 @@ lastRounds2:
 	MOVOU      X0, 112(AX)
 	RET
 
-groups3:
+blocks12:
 	MOVQ       dst+0(FP), AX
 	MOVQ       src+8(FP), CX
 	MOVQ       before+16(FP), DX
@@ -1997,7 +1997,7 @@ groups3:
 	PXOR       X5, X7
 	MOVQ       $0x00000004, CX
 
-eightRounds3:
+eightRounds12:
 	MOVOU (SI), X5
 	PXOR  X5, X2
 	MOVOU 16(SI), X5
@@ -3216,7 +3216,7 @@ eightRounds3:
 	PAND  X0, X6
 	PXOR  X7, X6
 	DECQ  CX
-	JZ    lastRounds3
+	JZ    lastRounds12
 	MOVO  X9, X7
 	PSLLL $0x0d, X7
 	PSRLL $0x13, X9
@@ -3515,9 +3515,9 @@ eightRounds3:
 	MOVO  X8, X1
 	MOVO  X3, X8
 	MOVO  X5, X3
-	JMP   eightRounds3
+	JMP   eightRounds12
 
-lastRounds3:
+lastRounds12:
 	MOVO       X9, X7
 	PSLLL      $0x0d, X7
 	PSRLL      $0x13, X9
@@ -3708,20 +3708,20 @@ lastRounds3:
 	MOVOU      X0, 176(AX)
 	RET
 
-// func decryptSSE2(dst *byte, src *byte, before *byte, after *byte, groups int, keys *[33][4][4]uint32)
+// func decryptSSE2(dst *byte, src *byte, before *byte, after *byte, blocks int, keys *[33][4][4]uint32)
 // Requires: SSE2
 TEXT ·decryptSSE2(SB), $0-48
 	// dst = decrypt(src ^ before) ^ after
-	// dst, src, before, after: 64 bytes for each group, at any address. dst is written
+	// dst, src, before, after: 16 bytes for each block, at any address. dst is written
 	// after all of src and before is read, and each block of it after that block of after.
 	// keys: 2112 bytes, the round keys, each word 4 times.
-	// Algorithm: bitslice Serpent (Anderson, Biham, Knudsen: Serpent, 1998, appendix A.3),
-	// in groups of 4 blocks. No branch and no address depends on the data.
-	MOVQ       groups+32(FP), AX
-	CMPQ       AX, $0x02
-	JEQ        groups2
-	CMPQ       AX, $0x03
-	JEQ        groups3
+	// Algorithm: bitslice Serpent (Anderson, Biham, Knudsen: Serpent, 1998, appendix A.3).
+	// No branch and no address depends on the data.
+	MOVQ       blocks+32(FP), AX
+	CMPQ       AX, $0x08
+	JEQ        blocks8
+	CMPQ       AX, $0x0c
+	JEQ        blocks12
 	MOVQ       dst+0(FP), AX
 	MOVQ       src+8(FP), CX
 	MOVQ       before+16(FP), DX
@@ -3762,7 +3762,7 @@ TEXT ·decryptSSE2(SB), $0-48
 	ADDQ       $+1536, SI
 	MOVQ       $0x00000004, CX
 
-eightRounds1:
+eightRounds4:
 	MOVO  X2, X1
 	PAND  X3, X1
 	MOVO  X2, X5
@@ -4243,7 +4243,7 @@ eightRounds1:
 	MOVOU (SI), X0
 	PXOR  X3, X0
 	DECQ  CX
-	JZ    lastRounds1
+	JZ    lastRounds4
 	MOVO  X5, X3
 	PSLLL $0x0a, X3
 	PSRLL $0x16, X5
@@ -4287,9 +4287,9 @@ eightRounds1:
 	MOVO  X0, X2
 	MOVO  X7, X0
 	MOVO  X6, X4
-	JMP   eightRounds1
+	JMP   eightRounds4
 
-lastRounds1:
+lastRounds4:
 	MOVO       X0, X3
 	PUNPCKLLQ  X2, X3
 	MOVO       X5, X4
@@ -4316,7 +4316,7 @@ lastRounds1:
 	MOVOU      X1, 48(AX)
 	RET
 
-groups2:
+blocks8:
 	MOVQ       dst+0(FP), AX
 	MOVQ       src+8(FP), CX
 	MOVQ       before+16(FP), DX
@@ -4418,7 +4418,7 @@ groups2:
 	PXOR       X11, X5
 	MOVQ       $0x00000004, CX
 
-eightRounds2:
+eightRounds8:
 	MOVO  X2, X8
 	PAND  X7, X8
 	MOVO  X2, X9
@@ -5318,7 +5318,7 @@ eightRounds2:
 	MOVOU 48(SI), X5
 	PXOR  X13, X5
 	DECQ  CX
-	JZ    lastRounds2
+	JZ    lastRounds8
 	PXOR  X7, X1
 	MOVO  X2, X8
 	PSLLL $0x1b, X8
@@ -5455,9 +5455,9 @@ eightRounds2:
 	MOVO  X8, X2
 	MOVO  X0, X7
 	MOVO  X10, X0
-	JMP   eightRounds2
+	JMP   eightRounds8
 
-lastRounds2:
+lastRounds8:
 	PXOR       X7, X1
 	MOVO       X1, X8
 	PANDN      X7, X8
@@ -5535,7 +5535,7 @@ lastRounds2:
 	MOVOU      X0, 112(AX)
 	RET
 
-groups3:
+blocks12:
 	MOVQ       dst+0(FP), AX
 	MOVQ       src+8(FP), CX
 	MOVQ       before+16(FP), DX
@@ -5734,7 +5734,7 @@ groups3:
 	PXOR       X12, X10
 	MOVQ       $0x00000004, CX
 
-eightRounds3:
+eightRounds12:
 	MOVO  X2, X12
 	PAND  X11, X12
 	POR   X0, X12
@@ -6955,7 +6955,7 @@ eightRounds3:
 	MOVOU 48(SI), X12
 	PXOR  X9, X12
 	DECQ  CX
-	JZ    lastRounds3
+	JZ    lastRounds12
 	MOVO  X4, X9
 	PSLLL $0x0a, X9
 	PSRLL $0x16, X4
@@ -7261,9 +7261,9 @@ eightRounds3:
 	MOVO  X9, X8
 	MOVO  X3, X9
 	MOVO  X12, X3
-	JMP   eightRounds3
+	JMP   eightRounds12
 
-lastRounds3:
+lastRounds12:
 	MOVO       X4, X9
 	PSLLL      $0x0a, X9
 	PSRLL      $0x16, X4

@@ -1,15 +1,22 @@
 package serpent
 
-// series walks over the blocks of sectors and tells what each is combined
-// with: its tweak in XTS, its counter block in CTR.
+// series walks over the blocks of sectors and tells what each is combined with.
 type series struct {
+	kind       seriesKind
 	firsts     []byte // of the sectors to come, 16 bytes each
 	sectorSize int    // bytes
-	count      bool   // counter blocks, not tweaks
 
 	next block // if some of a sector is left
 	left int   // bytes
 }
+
+type seriesKind uint8
+
+const (
+	tweaks      seriesKind = iota // of XTS
+	counters                      // of CTR
+	ciphertexts                   // in CBC decryption: the IV, and then the block before
+)
 
 // sector moves on to the end of a sector. It returns what its first block, or
 // the first that is left of it, is combined with, and the number of bytes.
@@ -28,31 +35,10 @@ func (s *series) begin() {
 	}
 }
 
-// after returns what comes after x inside of a sector.
+// after returns the tweak or counter block after x.
 func (s *series) after(x block) block {
-	if s.count {
+	if s.kind == counters {
 		return x.counter().next().block()
 	}
 	return x.double()
-}
-
-// predecessors walks over the blocks of sectors in CBC and tells what is XORed
-// with each decrypted one: the ciphertext before it, or the IV.
-type predecessors struct {
-	ivs        []byte // of the sectors to come, 16 bytes each
-	sectorSize int    // bytes
-	done       int    // bytes
-	last       block  // the ciphertext before what is left of a sector
-}
-
-// sector moves on to the end of a sector. It returns the predecessor of its
-// first block, or of the first that is left of it, and the number of bytes.
-func (p *predecessors) sector() (first block, n int) {
-	first, n = p.last, p.sectorSize-p.done%p.sectorSize
-	if n == p.sectorSize {
-		first = loadBlock(p.ivs)
-		p.ivs = p.ivs[BlockSize:]
-	}
-	p.done += n
-	return first, n
 }

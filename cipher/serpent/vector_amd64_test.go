@@ -51,7 +51,7 @@ func TestPasses(t *testing.T) {
 		{AVX512, 96, []int{96}}, {AVX512, 128, []int{64, 64}}, {AVX512, 256, []int{96, 96, 64}},
 	} {
 		var got []int
-		p := passes[c.kernel]
+		p := passesOf[c.kernel]
 		for left := c.blocks * BlockSize; p.size(left) > 0; {
 			got = append(got, p.size(left)/BlockSize)
 			left -= p.size(left)

@@ -8,55 +8,55 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-var avx512 = Machine{
-	Name:          "AVX512",
-	Registers:     len(zmm),
-	PerCycle:      2,
-	Lanes:         16,
-	KeyLanes:      1,
-	ThreeOperands: true,
-	Ternary:       true,
-	Rotates:       true,
-	KeyOperands:   true,
-	Write:         writeAVX512,
-	Copy:          func(c *build.Context, m Move) { c.VMOVDQA32(zmm[m.From], zmm[m.To]) },
-	Leave:         func(c *build.Context) { c.VZEROUPPER() },
+// avx512 returns the machine with 4, 8 or 16 lanes. CPUs with fewer ports for
+// registers of 512 bits are sooner done with a few blocks in smaller ones.
+func avx512(lanes int) Machine {
+	var registers []reg.VecPhysical
+	for _, r := range []reg.VecPhysical{
+		reg.X0, reg.X1, reg.X2, reg.X3, reg.X4, reg.X5, reg.X6, reg.X7,
+		reg.X8, reg.X9, reg.X10, reg.X11, reg.X12, reg.X13, reg.X14, reg.X15,
+		reg.X16, reg.X17, reg.X18, reg.X19, reg.X20, reg.X21, reg.X22, reg.X23,
+		reg.X24, reg.X25, reg.X26, reg.X27, reg.X28, reg.X29, reg.X30, reg.X31,
+	} {
+		sized := map[int]reg.Register{4: r.AsX(), 8: r.AsY(), 16: r.AsZ()}[lanes]
+		registers = append(registers, sized.(reg.VecPhysical))
+	}
+	return Machine{
+		Name:          "AVX512",
+		Registers:     registers,
+		PerCycle:      map[int]int{4: 3, 8: 3, 16: 2}[lanes],
+		Lanes:         lanes,
+		KeyLanes:      1,
+		ThreeOperands: true,
+		Ternary:       true,
+		Rotates:       true,
+		KeyOperands:   true,
+		Write:         writeAVX512,
+		Copy:          func(c *build.Context, from, to reg.Register) { c.VMOVDQA32(from, to) },
+		Leave:         func(c *build.Context) { c.VZEROUPPER() },
+	}
 }
 
-var zmm = [...]reg.VecPhysical{
-	reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7,
-	reg.Z8, reg.Z9, reg.Z10, reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15,
-	reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23,
-	reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31,
-}
-
-func writeAVX512(c *build.Context, i Instruction, m operand.Mem) {
-	if i.Op == Store {
-		c.VMOVDQU32(zmm[i.Args[0]], m)
-		return
-	}
-	dst := zmm[i.Dst]
-	var args [3]reg.VecPhysical
-	for j, r := range i.Args {
-		args[j] = zmm[r]
-	}
-	x, y, z := args[0], args[1], args[2]
-	switch i.Op {
+func writeAVX512(c *build.Context, s *Step, dst reg.Register, args []reg.Register, m operand.Mem) {
+	x, y, z := arguments(args)
+	switch s.Op {
 	case Xor:
 		c.VPXORD(y, x, dst)
 	case Ternary:
 		if x != dst {
 			c.VMOVDQA32(x, dst)
 		}
-		c.VPTERNLOGD(operand.U8(i.N), z, y, dst)
+		c.VPTERNLOGD(operand.U8(s.N), z, y, dst)
 	case XorKey:
 		c.VPXORD_BCST(m, x, dst)
 	case Rotate:
-		c.VPROLD(operand.U8(i.N), x, dst)
+		c.VPROLD(operand.U8(s.N), x, dst)
 	case Shift:
-		c.VPSLLD(operand.U8(i.N), x, dst)
+		c.VPSLLD(operand.U8(s.N), x, dst)
 	case Load:
 		c.VMOVDQU32(m, dst)
+	case Store:
+		c.VMOVDQU32(x, m)
 	case UnpackLow32:
 		c.VPUNPCKLDQ(y, x, dst)
 	case UnpackHigh32:
@@ -66,6 +66,6 @@ func writeAVX512(c *build.Context, i Instruction, m operand.Mem) {
 	case UnpackHigh64:
 		c.VPUNPCKHQDQ(y, x, dst)
 	default:
-		panic(fmt.Sprintf("no instruction for operation %d", i.Op))
+		panic(fmt.Sprintf("no instruction for operation %d", s.Op))
 	}
 }

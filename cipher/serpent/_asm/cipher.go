@@ -115,30 +115,35 @@ func MixKey(groups, round int) *Program {
 	return p
 }
 
-// Input is the program that loads all blocks, XORs them with those of Before,
-// and makes words of them.
-func Input(groups int) *Program {
+// Input is the program that loads a number of items, XORs them with those of
+// Before, and makes words of them, in groups of four items. In place of those
+// that lack in a group it takes the first.
+func Input(items int) *Program {
 	p := NewProgram(0)
-	all := make([]Group, groups)
-	for g := range all {
-		x := &all[g]
+	var groups []Group
+	for first := 0; first < items; first += 4 {
+		var x Group
 		for i := range x {
-			x[i] = p.xor(p.load(Before, 4*g+i), p.load(Source, 4*g+i))
+			if x[i] = x[0]; first+i < items {
+				x[i] = p.xor(p.load(Before, first+i), p.load(Source, first+i))
+			}
 		}
-		*x = p.transpose(*x)
+		groups = append(groups, p.transpose(x))
 	}
-	p.output(all)
+	p.output(groups)
 	return p
 }
 
-// Output is the program that makes blocks of words, XORs them with those of
-// After, and stores them, each as soon as that of After is read: so
-// Destination may be After.
-func Output(groups int) *Program {
-	p, all := programOf(groups)
-	for g := range all {
-		for i, w := range p.transpose(all[g]) {
-			p.store(Destination, 4*g+i, p.xor(p.load(After, 4*g+i), w))
+// Output is the program that makes items of words, XORs as many as there are
+// with those of After, and stores them, each as soon as that of After is read:
+// so Destination may be After.
+func Output(items int) *Program {
+	p, groups := programOf((items + 3) / 4)
+	for g, x := range groups {
+		for i, w := range p.transpose(x) {
+			if n := 4*g + i; n < items {
+				p.store(Destination, n, p.xor(p.load(After, n), w))
+			}
 		}
 	}
 	return p

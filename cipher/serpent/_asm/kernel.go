@@ -10,34 +10,40 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Kernel is a function that encrypts or decrypts some numbers of groups.
+// Kernel is a function that encrypts or decrypts some numbers of blocks.
 type Kernel struct {
-	Machine
 	Decrypt bool
 	Half    Half
 	Sizes   []Size
 }
 
-// Size is how a kernel works on a number of groups.
+// Size is how a kernel works on a number of blocks. All sizes of a kernel are
+// for the same CPUs and read the same round keys.
 type Size struct {
+	Machine
 	Leads   []int // of each group, ascending; see Rounds
+	Lack    int   // how many blocks the group lacks, in groups of four
 	InOrder bool  // the registers do not suffice to reorder the steps
 }
 
 func (s *Size) groups() int { return len(s.Leads) }
+func (s *Size) blocks() int { return s.groups()*s.Lanes - s.Lack }
+
+// items returns how many registers the blocks fill.
+func (s *Size) items() int { return 4*s.groups() - s.Lack }
 
 // kernels returns one for each direction.
-func kernels(m Machine, s *Sboxes, sizes ...Size) []Kernel {
+func kernels(s *Sboxes, sizes ...Size) []Kernel {
 	return []Kernel{
-		{Machine: m, Half: EncryptHalf(s), Sizes: sizes},
-		{Machine: m, Half: DecryptHalf(s), Sizes: sizes, Decrypt: true},
+		{Half: EncryptHalf(s), Sizes: sizes},
+		{Half: DecryptHalf(s), Sizes: sizes, Decrypt: true},
 	}
 }
 
 // Machine is an instruction set.
 type Machine struct {
 	Name      string
-	Registers int
+	Registers []reg.VecPhysical
 	PerCycle  int // how many steps a CPU starts per cycle
 	Lanes     int // how many blocks are in a group
 	KeyLanes  int // in how many lanes a word of a round key is in memory
@@ -47,13 +53,19 @@ type Machine struct {
 	Rotates       bool
 	KeyOperands   bool // for XorKey
 
-	// Write adds the instructions of a step to c. The word that it loads or
-	// stores is at m.
-	Write func(c *build.Context, i Instruction, m operand.Mem)
-	// Copy adds the copy of a register.
-	Copy func(c *build.Context, m Move)
+	// Write adds the instructions of a step to c, for operands and outcome in
+	// these registers. What it loads or stores is at m.
+	Write func(c *build.Context, s *Step, dst reg.Register, args []reg.Register, m operand.Mem)
+	Copy  func(c *build.Context, from, to reg.Register)
 	// Leave adds what has to come before the return, if anything.
 	Leave func(c *build.Context)
+}
+
+// arguments returns those that there are.
+func arguments(args []reg.Register) (x, y, z reg.Register) {
+	var all [3]reg.Register
+	copy(all[:], args)
+	return all[0], all[1], all[2]
 }
 
 // overwrites tells whether the outcome of s has to be where its first operand
@@ -85,41 +97,41 @@ func (m *Machine) keyBytes() int { return 4 * m.KeyLanes }
 
 // Write adds the function to c.
 func (k *Kernel) Write(c *build.Context) error {
-	name := k.verb() + k.Name
-	var numbers []string
+	var sizes []string
 	for _, s := range k.Sizes {
-		numbers = append(numbers, strconv.Itoa(s.groups()))
+		sizes = append(sizes, strconv.Itoa(s.blocks()))
 	}
-	groupBytes := k.Lanes * blockBytes
+	any := &k.Sizes[0]
+	name := k.verb() + any.Name
 	c.Function(name)
-	c.Doc(fmt.Sprintf("%s %ss groups times %d bytes of src, XORed with those of before, and XORs the", name, k.verb(), groupBytes),
-		fmt.Sprintf("outcome with those of after. dst may be any of the others. groups is one of %s.", strings.Join(numbers, ", ")))
+	c.Doc(fmt.Sprintf("%s %ss blocks of src, XORed with those of before, and XORs the outcome with", name, k.verb()),
+		fmt.Sprintf("those of after. dst may be any of the others. blocks is one of %s.", strings.Join(sizes, ", ")))
 	c.Pragma("noescape")
-	c.SignatureExpr(fmt.Sprintf("func(dst, src, before, after *byte, groups int, keys *[%d][4][%d]uint32)", roundKeys, k.KeyLanes))
+	c.SignatureExpr(fmt.Sprintf("func(dst, src, before, after *byte, blocks int, keys *[%d][4][%d]uint32)", roundKeys, any.KeyLanes))
 	c.Comment(
 		fmt.Sprintf("dst = %s(src ^ before) ^ after", k.verb()),
-		fmt.Sprintf("dst, src, before, after: %d bytes for each group, at any address. dst is written", groupBytes),
+		"dst, src, before, after: 16 bytes for each block, at any address. dst is written",
 		"after all of src and before is read, and each block of it after that block of after.",
-		fmt.Sprintf("keys: %d bytes, the round keys, each word %d times.", roundKeys*4*k.keyBytes(), k.KeyLanes),
-		"Algorithm: bitslice Serpent (Anderson, Biham, Knudsen: Serpent, 1998, appendix A.3),",
-		fmt.Sprintf("in groups of %d blocks. No branch and no address depends on the data.", k.Lanes),
+		fmt.Sprintf("keys: %d bytes, the round keys, each word %d times.", roundKeys*4*any.keyBytes(), any.KeyLanes),
+		"Algorithm: bitslice Serpent (Anderson, Biham, Knudsen: Serpent, 1998, appendix A.3).",
+		"No branch and no address depends on the data.",
 	)
-	groups := c.Load(c.Param("groups"), c.GP64())
+	blocks := c.Load(c.Param("blocks"), c.GP64())
 	for _, s := range k.Sizes[1:] {
-		c.CMPQ(groups, operand.U8(s.groups()))
-		c.JEQ(operand.LabelRef(s.label("groups")))
+		c.CMPQ(blocks, operand.U8(s.blocks()))
+		c.JEQ(operand.LabelRef(s.label("blocks")))
 	}
 	for _, s := range k.Sizes {
 		w := &writer{Kernel: k, Size: s, c: c}
 		if w.write(); w.err != nil {
-			return fmt.Errorf("%s of %d groups: %w", name, s.groups(), w.err)
+			return fmt.Errorf("%s of %d blocks: %w", name, s.blocks(), w.err)
 		}
 	}
 	return nil
 }
 
 // label returns a name that no other size uses.
-func (s *Size) label(name string) string { return fmt.Sprintf("%s%d", name, s.groups()) }
+func (s *Size) label(name string) string { return fmt.Sprintf("%s%d", name, s.blocks()) }
 
 // writer adds the code of one size to c.
 type writer struct {
@@ -132,12 +144,12 @@ type writer struct {
 }
 
 func (w *writer) write() {
-	w.c.Label(w.label("groups"))
+	w.c.Label(w.label("blocks"))
 	for array := range w.arrays {
 		w.arrays[array] = w.c.Load(w.c.ParamIndex(array), w.c.GP64())
 	}
 	w.keys = w.c.Load(w.c.Param("keys"), w.c.GP64())
-	w.rounds(w.program(Input(w.groups()), nil))
+	w.rounds(w.program(Input(w.items()), nil))
 	if w.Leave != nil {
 		w.Leave(w.c)
 	}
@@ -171,8 +183,8 @@ func (w *writer) rounds(regs []int) {
 	c.JZ(operand.LabelRef(w.label("lastRounds")))
 	end := run(exit+1, lastHalf+1, unlimited, regs)
 	c.ADDQ(operand.I32(eightKeys), w.keys)
-	for _, m := range Moves(end, start, w.Registers) {
-		w.Copy(c, m)
+	for _, m := range Moves(end, start, len(w.Registers)) {
+		w.Copy(c, w.Registers[m.From], w.Registers[m.To])
 	}
 	c.JMP(operand.LabelRef(w.label("eightRounds")))
 
@@ -181,7 +193,7 @@ func (w *writer) rounds(regs []int) {
 	if !w.Decrypt {
 		regs = w.program(MixKey(w.groups(), 8), regs)
 	}
-	w.program(Output(w.groups()), regs)
+	w.program(Output(w.items()), regs)
 }
 
 // program adds p with its inputs in the registers in, and returns those of its
@@ -195,7 +207,15 @@ func (w *writer) program(p *Program, in []int) (out []int) {
 		return nil
 	}
 	for _, i := range code {
-		w.Machine.Write(w.c, i, w.memory(&i.Step))
+		var dst reg.Register
+		if i.Dst >= 0 {
+			dst = w.Registers[i.Dst]
+		}
+		var args []reg.Register
+		for _, r := range i.Args {
+			args = append(args, w.Registers[r])
+		}
+		w.Machine.Write(w.c, &i.Step, dst, args, w.memory(&i.Step))
 	}
 	return out
 }

@@ -70,8 +70,9 @@ func generate(pkg string) (map[string][]byte, error) {
 			return writeKernels(c, avx2Kernels(two))
 		},
 		"kernels_avx512_amd64": func(c *build.Context) error {
-			writeTweaks(c, &avx512)
-			writeCounters(c, &avx512)
+			wide := avx512(16)
+			writeTweaks(c, &wide)
+			writeCounters(c, &wide)
 			return writeKernels(c, avx512Kernels(three))
 		},
 	} {

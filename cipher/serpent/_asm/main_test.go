@@ -159,7 +159,7 @@ func TestReordered(t *testing.T) {
 	for _, k := range slices.Concat(sse2Kernels(two), avx2Kernels(two), avx512Kernels(three)) {
 		for _, size := range k.Sizes {
 			in, keys := words(4*size.groups()), words(4*9)
-			want, registers, at := in, words(k.Registers), random.Perm(k.Registers)[:len(in)]
+			want, registers, at := in, words(len(size.Registers)), random.Perm(len(size.Registers))[:len(in)]
 			for i, r := range at {
 				registers[r] = in[i]
 			}
@@ -168,16 +168,16 @@ func TestReordered(t *testing.T) {
 				Rounds(k.Half, size.Leads, lastHalf-1, lastHalf, lastHalf),
 			} {
 				want = p.run(want, keys)
-				code, out, err := k.compile(p, at, size.InOrder)
+				code, out, err := size.compile(p, at, size.InOrder)
 				if err != nil {
 					t.Fatal(err)
 				}
-				k.execute(code, registers, keys)
+				size.execute(code, registers, keys)
 				at = out
 			}
 			for i, r := range at {
 				if registers[r] != want[i] {
-					t.Errorf("%s, %s of %d groups: output %d is %#x, want %#x", k.Name, k.verb(), size.groups(), i, registers[r], want[i])
+					t.Errorf("%s, %s of %d blocks: output %d is %#x, want %#x", size.Name, k.verb(), size.blocks(), i, registers[r], want[i])
 				}
 			}
 		}
@@ -186,7 +186,7 @@ func TestReordered(t *testing.T) {
 
 func TestAllocateNeedsRegisters(t *testing.T) {
 	small := sse2
-	small.Registers = 5
+	small.Registers = xmm[:5]
 	p := Rounds(EncryptHalf(sboxes(t, sboxesText)), []int{0}, 0, 2, lastHalf).For(&small)
 	if _, _, err := p.Allocate(&small, []int{0, 1, 2, 3}); err == nil {
 		t.Error("a round fits five registers")

@@ -20,7 +20,7 @@ func (p *Program) Allocate(m *Machine, in []int) (code []Instruction, out []int,
 	last := p.lastReads()
 	written := make(map[Word]int)
 	reg := map[Word]int{None: -1}
-	used := make([]bool, m.Registers)
+	used := make([]bool, len(m.Registers))
 	for i, w := range p.In {
 		reg[w], used[in[i]] = in[i], true
 	}
@@ -40,7 +40,7 @@ func (p *Program) Allocate(m *Machine, in []int) (code []Instruction, out []int,
 			}
 		default:
 			if dst = free(used); dst < 0 {
-				return nil, nil, fmt.Errorf("step %d needs more than %d registers", i, m.Registers)
+				return nil, nil, fmt.Errorf("step %d needs more than %d registers", i, len(m.Registers))
 			}
 		}
 		c := Instruction{Step: s, Dst: dst}

@@ -14,7 +14,7 @@ func (p *Program) Schedule(m *Machine) (*Program, error) {
 	s := newScheduler(p, m)
 	for cycle := 0; len(s.order) < len(p.Steps); cycle++ {
 		if cycle > 2*len(p.Steps) {
-			return nil, fmt.Errorf("no order found that needs only %d registers", m.Registers)
+			return nil, fmt.Errorf("no order found that needs only %d registers", len(m.Registers))
 		}
 		for range m.PerCycle {
 			if i := s.choose(cycle); i >= 0 {
@@ -95,7 +95,7 @@ func (s *scheduler) canStart(i, cycle int) bool {
 		}
 	}
 	_, during := s.growth(i)
-	return s.live+during <= s.machine.Registers
+	return s.live+during <= len(s.machine.Registers)
 }
 
 // waitingKey tells whether w is a key that is not loaded yet.
@@ -131,7 +131,7 @@ func (s *scheduler) growth(i int) (after, during int) {
 func (s *scheduler) better(i, j int) bool {
 	growthI, _ := s.growth(i)
 	growthJ, _ := s.growth(j)
-	short := s.live >= s.machine.Registers-2
+	short := s.live >= len(s.machine.Registers)-2
 	if short && growthI != growthJ {
 		return growthI < growthJ
 	}

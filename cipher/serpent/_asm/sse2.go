@@ -10,33 +10,25 @@ import (
 
 var sse2 = Machine{
 	Name:      "SSE2",
-	Registers: len(xmm),
+	Registers: xmm,
 	PerCycle:  3,
 	Lanes:     4,
 	KeyLanes:  4,
 	Write:     writeSSE2,
-	Copy:      func(c *build.Context, m Move) { c.MOVO(xmm[m.From], xmm[m.To]) },
+	Copy:      func(c *build.Context, from, to reg.Register) { c.MOVO(from, to) },
 }
 
-var xmm = [...]reg.VecPhysical{
+var xmm = []reg.VecPhysical{
 	reg.X0, reg.X1, reg.X2, reg.X3, reg.X4, reg.X5, reg.X6, reg.X7,
 	reg.X8, reg.X9, reg.X10, reg.X11, reg.X12, reg.X13, reg.X14, reg.X15,
 }
 
-func writeSSE2(c *build.Context, i Instruction, m operand.Mem) {
-	if i.Op == Store {
-		c.MOVOU(xmm[i.Args[0]], m)
-		return
+func writeSSE2(c *build.Context, s *Step, dst reg.Register, args []reg.Register, m operand.Mem) {
+	x, y, _ := arguments(args)
+	if x != nil && dst != nil && x != dst {
+		c.MOVO(x, dst)
 	}
-	dst := xmm[i.Dst]
-	if len(i.Args) > 0 && i.Args[0] != i.Dst {
-		c.MOVO(xmm[i.Args[0]], dst)
-	}
-	var y reg.VecPhysical
-	if len(i.Args) > 1 {
-		y = xmm[i.Args[1]]
-	}
-	switch i.Op {
+	switch s.Op {
 	case And:
 		c.PAND(y, dst)
 	case Or:
@@ -46,16 +38,18 @@ func writeSSE2(c *build.Context, i Instruction, m operand.Mem) {
 	case AndNot:
 		c.PANDN(y, dst)
 	case Shift:
-		if i.N == 1 {
+		if s.N == 1 {
 			c.PADDL(dst, dst) // runs on more ports than a shift
 		} else {
-			c.PSLLL(operand.U8(i.N), dst)
+			c.PSLLL(operand.U8(s.N), dst)
 		}
 	case ShiftRight:
-		c.PSRLL(operand.U8(i.N), dst)
+		c.PSRLL(operand.U8(s.N), dst)
 	case Key, Load:
 		// Not an operand of the PXOR that follows: the address is not aligned.
 		c.MOVOU(m, dst)
+	case Store:
+		c.MOVOU(x, m)
 	case UnpackLow32:
 		c.PUNPCKLLQ(y, dst)
 	case UnpackHigh32:
@@ -65,6 +59,6 @@ func writeSSE2(c *build.Context, i Instruction, m operand.Mem) {
 	case UnpackHigh64:
 		c.PUNPCKHQDQ(y, dst)
 	default:
-		panic(fmt.Sprintf("no instruction for operation %d", i.Op))
+		panic(fmt.Sprintf("no instruction for operation %d", s.Op))
 	}
 }

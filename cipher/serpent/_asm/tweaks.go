@@ -15,7 +15,7 @@ import (
 // register.
 func writeTweaks(c *build.Context, m *Machine) {
 	v := vectors{m, c}
-	dst, tweak, count := v.declare("tweaks", "tweak *[16]byte",
+	dst, tweak, count := v.declare("tweaks", "tweak *[2]uint64",
 		fmt.Sprintf("tweaks%s fills vectors > 0 times %d blocks of dst: with tweak, and then each", m.Name, v.blocks()),
 		"with the double of the last in GF(2^128), as in XTS.")
 	perVector := v.blocks()
