@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
 // Each test of this file runs each operation by each kernel and compares with
 // the reference.
 
-const maxBlocks = 130
+const maxBlocks = 200 // more than twice what the largest pass takes
 
 func eachKernel(t *testing.T, f func(t *testing.T, c *Cipher, o operation)) {
 	for _, k := range Kernels() {
@@ -106,17 +107,22 @@ func TestMisaligned(t *testing.T) {
 	})
 }
 
+// TestSectors gives each operation runs of sectors, up to pages that must not be
+// touched.
 func TestSectors(t *testing.T) {
-	const maxSectors, maxSize = 33, 512
+	const maxSize = 512
+	counts := []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 15, 16, 17, 24, 25, 31, 32, 33, 48, 49, 63, 80, 96, 97, 112, 113, 128, 193}
+	maxSectors := slices.Max(counts)
 	r := newReference(testKey)
 	// Sector i of any size starts with the same bytes, and so does the outcome.
 	text, ivs := randomText(maxSectors*maxSize), randomIVs(maxSectors*BlockSize)
 	copy(ivs[BlockSize:], bytes.Repeat([]byte{0xff}, 2*BlockSize)) // counters that carry over
-	sectors := func(b []byte, n, size int) (joined []byte) {
+	copy(ivs[4*BlockSize+8:], bytes.Repeat([]byte{0xff}, 7))       // after a few blocks
+	srcPage, dstPage := guarded(t, len(text)), guarded(t, len(text))
+	fill := func(dst, b []byte, n, size int) {
 		for i := range n {
-			joined = append(joined, b[i*maxSize:][:size]...)
+			copy(dst[i*size:(i+1)*size], b[i*maxSize:])
 		}
-		return joined
 	}
 	eachKernel(t, func(t *testing.T, c *Cipher, o operation) {
 		if o.ivs != ivPerSector {
@@ -127,15 +133,19 @@ func TestSectors(t *testing.T) {
 			o.want(r, wants[i*maxSize:][:maxSize], text[i*maxSize:][:maxSize], ivs[i*BlockSize:][:BlockSize])
 		}
 		for _, size := range []int{0, 16, 32, 48, 64, 80, 128, 192, 208, 320, 512} {
-			for n := range maxSectors + 1 {
-				src, want, iv := sectors(text, n, size), sectors(wants, n, size), ivs[:n*BlockSize:n*BlockSize]
-				ivCopy := bytes.Clone(iv)
-				dst := make([]byte, len(src))
+			for _, n := range counts {
+				src, dst, want := srcPage[len(srcPage)-n*size:], dstPage[:n*size], make([]byte, n*size)
+				if n%2 == 1 {
+					src, dst = srcPage[:n*size], dstPage[len(dstPage)-n*size:]
+				}
+				fill(src, text, n, size)
+				fill(want, wants, n, size)
+				iv := bytes.Clone(ivs[:n*BlockSize])
 				o.run(c, dst, src, iv)
 				if !bytes.Equal(dst, want) {
 					t.Fatalf("%d sectors of %d bytes: got %x, want %x", n, size, dst, want)
 				}
-				if !bytes.Equal(iv, ivCopy) {
+				if !bytes.Equal(iv, ivs[:n*BlockSize]) {
 					t.Fatalf("%d sectors of %d bytes: IVs were changed", n, size)
 				}
 				o.run(c, src, src, iv)
@@ -198,7 +208,7 @@ func TestNoAllocation(t *testing.T) {
 // own: so the blocks that change when those are spoilt were done by their reader.
 func TestWhichCodeRuns(t *testing.T) {
 	eachKernel(t, func(t *testing.T, c *Cipher, o operation) {
-		for units := range maxUnits + 1 {
+		for units := range maxBlocks + 1 {
 			// Lanes are blocks; in CBC encryption they are sectors.
 			sectors, size := 1, units*BlockSize
 			if o.name == "EncryptCBC" {
@@ -229,9 +239,6 @@ func TestWhichCodeRuns(t *testing.T) {
 		}
 	})
 }
-
-// maxUnits is more than twice what the largest pass takes.
-const maxUnits = 200
 
 // vectorUnits returns how many of n blocks, or sectors in CBC encryption, are
 // for the vector kernel k: all but so few at the end of a run of blocks, or in

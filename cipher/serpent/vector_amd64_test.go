@@ -10,11 +10,12 @@ import (
 )
 
 func TestVectorKernelsOfCPU(t *testing.T) {
-	for _, c := range []struct {
+	type cpuCase struct {
 		name     string
 		features []cpuid.FeatureID
 		want     []Kernel
-	}{
+	}
+	cases := []cpuCase{
 		{"nothing", nil, nil},
 		{"SSE only", []cpuid.FeatureID{cpuid.SSE}, nil},
 		{"SSE2", []cpuid.FeatureID{cpuid.SSE, cpuid.SSE2}, []Kernel{SSE2}},
@@ -22,8 +23,13 @@ func TestVectorKernelsOfCPU(t *testing.T) {
 		{"Haswell", []cpuid.FeatureID{cpuid.SSE2, cpuid.AVX, cpuid.AVX2}, []Kernel{SSE2, AVX2}},
 		{"Knights Landing", []cpuid.FeatureID{cpuid.SSE2, cpuid.AVX2, cpuid.AVX512F, cpuid.AVX512CD}, []Kernel{SSE2, AVX2}},
 		{"Skylake-X", []cpuid.FeatureID{cpuid.SSE2, cpuid.AVX2, cpuid.AVX512F, cpuid.AVX512CD, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.AVX512VL}, []Kernel{SSE2, AVX2, AVX512}},
-		{"AVX-512 without AVX2, as nothing is", []cpuid.FeatureID{cpuid.SSE2, cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.AVX512VL}, []Kernel{SSE2, AVX512}},
-	} {
+	}
+	// All four are needed.
+	wide := []cpuid.FeatureID{cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.AVX512VL}
+	for i, lacking := range wide {
+		cases = append(cases, cpuCase{"without " + lacking.String(), append([]cpuid.FeatureID{cpuid.SSE2, cpuid.AVX2}, slices.Delete(slices.Clone(wide), i, i+1)...), []Kernel{SSE2, AVX2}})
+	}
+	for _, c := range cases {
 		var cpu cpuid.CPUInfo
 		cpu.Enable(c.features...)
 		if got := usable(&cpu); !slices.Equal(got, c.want) {
@@ -70,5 +76,23 @@ func spoilVectorKeys(v *vectorKeys, k Kernel) {
 		spoil(&v.avx2)
 	case AVX512:
 		spoil(&v.avx512)
+	}
+}
+
+// TestSeriesInVectors: were tweaks and counters computed one by one, all would
+// be right and slow.
+func TestSeriesInVectors(t *testing.T) {
+	for _, k := range Kernels() {
+		c, dst := newTestCipher(t, k), make([]byte, 64+maxVector)
+		want := k == AVX2 || k == AVX512
+		if got := c.fillTweaks(dst, 64, new(block)); got != want {
+			t.Errorf("%v computes tweaks in vectors: %v, want %v", k, got, want)
+		}
+		if got := c.fillCounters(dst, 64, counter{}); got != want {
+			t.Errorf("%v computes counters in vectors: %v, want %v", k, got, want)
+		}
+		if c.fillCounters(dst, 64, counter{lo: 1<<64 - 3}) {
+			t.Errorf("%v counts over the end of the low half in vectors", k)
+		}
 	}
 }
