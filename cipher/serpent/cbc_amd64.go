@@ -51,39 +51,45 @@ func (c *Cipher) encryptCBCLanes(rows *cbcRows, dst, src, ivs []byte, sectorSize
 	n := c.passes().roomForLanes(lanes) * BlockSize
 	for at := 0; at < sectorSize; at += lineBlocks * BlockSize {
 		blocks := min(lineBlocks, (sectorSize-at)/BlockSize)
-		rows.gather(src[at:], sectorSize, lanes, blocks)
+		rows.gather(c.kernel, src[at:], sectorSize, lanes, blocks)
 		for i := 1; i <= blocks; i++ {
 			c.crypt(rows[i][:], rows[i][:n], rows[i-1][:], zeros[:], encrypting)
 		}
-		rows.scatter(dst[at:], sectorSize, lanes, blocks)
+		rows.scatter(c.kernel, dst[at:], sectorSize, lanes, blocks)
 		copy(rows[0][:n], rows[blocks][:])
 	}
 }
 
 // gather fetches the next blocks of each sector.
-func (rows *cbcRows) gather(src []byte, sectorSize, lanes, blocks int) {
+func (rows *cbcRows) gather(k Kernel, src []byte, sectorSize, lanes, blocks int) {
 	_ = src[(lanes-1)*sectorSize+blocks*BlockSize-1]
-	if blocks == lineBlocks {
-		gather(&rows[1][0], &src[0], len(rows[1]), sectorSize, lanes)
-		return
-	}
-	for lane := range lanes {
-		for i := range blocks {
-			copy(rows[1+i][lane*BlockSize:], src[lane*sectorSize+i*BlockSize:][:BlockSize])
+	switch {
+	case blocks < lineBlocks:
+		for lane := range lanes {
+			for i := range blocks {
+				copy(rows[1+i][lane*BlockSize:], src[lane*sectorSize+i*BlockSize:][:BlockSize])
+			}
 		}
+	case k == AVX512 && lanes%4 == 0:
+		gatherAVX512(&rows[1][0], &src[0], len(rows[1]), sectorSize, lanes)
+	default:
+		gatherSSE2(&rows[1][0], &src[0], len(rows[1]), sectorSize, lanes)
 	}
 }
 
 // scatter is the inverse of gather.
-func (rows *cbcRows) scatter(dst []byte, sectorSize, lanes, blocks int) {
+func (rows *cbcRows) scatter(k Kernel, dst []byte, sectorSize, lanes, blocks int) {
 	_ = dst[(lanes-1)*sectorSize+blocks*BlockSize-1]
-	if blocks == lineBlocks {
-		scatter(&rows[1][0], &dst[0], len(rows[1]), sectorSize, lanes)
-		return
-	}
-	for lane := range lanes {
-		for i := range blocks {
-			copy(dst[lane*sectorSize+i*BlockSize:], rows[1+i][lane*BlockSize:][:BlockSize])
+	switch {
+	case blocks < lineBlocks:
+		for lane := range lanes {
+			for i := range blocks {
+				copy(dst[lane*sectorSize+i*BlockSize:], rows[1+i][lane*BlockSize:][:BlockSize])
+			}
 		}
+	case k == AVX512 && lanes%4 == 0:
+		scatterAVX512(&rows[1][0], &dst[0], len(rows[1]), sectorSize, lanes)
+	default:
+		scatterSSE2(&rows[1][0], &dst[0], len(rows[1]), sectorSize, lanes)
 	}
 }

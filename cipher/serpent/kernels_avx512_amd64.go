@@ -16,6 +16,17 @@ func tweaksAVX512(dst *byte, tweak *[2]uint64, vectors int)
 //go:noescape
 func countersAVX512(dst *byte, first *[2]uint64, vectors int)
 
+// gatherAVX512 copies the first four blocks of each of lanes, a multiple of 4, sectors, which are
+// sectorBytes apart, each into the row of its own, rowBytes apart.
+//
+//go:noescape
+func gatherAVX512(rows *byte, lines *byte, rowBytes int, sectorBytes int, lanes int)
+
+// scatterAVX512 is the inverse of gatherAVX512.
+//
+//go:noescape
+func scatterAVX512(rows *byte, lines *byte, rowBytes int, sectorBytes int, lanes int)
+
 // encryptAVX512 encrypts blocks of src, XORed with those of before, and XORs the outcome with
 // those of after. dst may be any of the others. blocks is one of 1, 2, 4, 8, 16, 32, 48, 64, 96.
 //

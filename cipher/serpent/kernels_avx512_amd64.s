@@ -124,6 +124,76 @@ DATA stepAVX512<>+48(SB)/8, $0x0000000000000004
 DATA stepAVX512<>+56(SB)/8, $0x0000000000000000
 GLOBL stepAVX512<>(SB), RODATA|NOPTR, $64
 
+// func gatherAVX512(rows *byte, lines *byte, rowBytes int, sectorBytes int, lanes int)
+// Requires: AVX, AVX512F
+TEXT ·gatherAVX512(SB), $0-40
+	MOVQ rows+0(FP), AX
+	MOVQ lines+8(FP), CX
+	MOVQ rowBytes+16(FP), DX
+	MOVQ sectorBytes+24(FP), BX
+	MOVQ lanes+32(FP), SI
+
+next:
+	LEAQ       (AX)(DX*2), DI
+	LEAQ       (CX)(BX*2), R8
+	VMOVDQU64  (CX), Z0
+	VMOVDQU64  (CX)(BX*1), Z1
+	VMOVDQU64  (R8), Z2
+	VMOVDQU64  (R8)(BX*1), Z3
+	VSHUFI64X2 $0x44, Z1, Z0, Z4
+	VSHUFI64X2 $0x44, Z3, Z2, Z5
+	VSHUFI64X2 $0xee, Z1, Z0, Z0
+	VSHUFI64X2 $0xee, Z3, Z2, Z1
+	VSHUFI64X2 $0x88, Z5, Z4, Z2
+	VMOVDQU64  Z2, (AX)
+	VSHUFI64X2 $0xdd, Z5, Z4, Z2
+	VMOVDQU64  Z2, (AX)(DX*1)
+	VSHUFI64X2 $0x88, Z1, Z0, Z2
+	VMOVDQU64  Z2, (DI)
+	VSHUFI64X2 $0xdd, Z1, Z0, Z0
+	VMOVDQU64  Z0, (DI)(DX*1)
+	LEAQ       (R8)(BX*2), CX
+	ADDQ       $+64, AX
+	SUBQ       $0x04, SI
+	JNZ        next
+	VZEROUPPER
+	RET
+
+// func scatterAVX512(rows *byte, lines *byte, rowBytes int, sectorBytes int, lanes int)
+// Requires: AVX, AVX512F
+TEXT ·scatterAVX512(SB), $0-40
+	MOVQ rows+0(FP), AX
+	MOVQ lines+8(FP), CX
+	MOVQ rowBytes+16(FP), DX
+	MOVQ sectorBytes+24(FP), BX
+	MOVQ lanes+32(FP), SI
+
+next:
+	LEAQ       (AX)(DX*2), DI
+	LEAQ       (CX)(BX*2), R8
+	VMOVDQU64  (AX), Z0
+	VMOVDQU64  (AX)(DX*1), Z1
+	VMOVDQU64  (DI), Z2
+	VMOVDQU64  (DI)(DX*1), Z3
+	VSHUFI64X2 $0x44, Z1, Z0, Z4
+	VSHUFI64X2 $0x44, Z3, Z2, Z5
+	VSHUFI64X2 $0xee, Z1, Z0, Z0
+	VSHUFI64X2 $0xee, Z3, Z2, Z1
+	VSHUFI64X2 $0x88, Z5, Z4, Z2
+	VMOVDQU64  Z2, (CX)
+	VSHUFI64X2 $0xdd, Z5, Z4, Z2
+	VMOVDQU64  Z2, (CX)(BX*1)
+	VSHUFI64X2 $0x88, Z1, Z0, Z2
+	VMOVDQU64  Z2, (R8)
+	VSHUFI64X2 $0xdd, Z1, Z0, Z0
+	VMOVDQU64  Z0, (R8)(BX*1)
+	LEAQ       (R8)(BX*2), CX
+	ADDQ       $+64, AX
+	SUBQ       $0x04, SI
+	JNZ        next
+	VZEROUPPER
+	RET
+
 // func encryptAVX512(dst *byte, src *byte, before *byte, after *byte, blocks int, keys *[33][4][1]uint32)
 // Requires: AVX, AVX2, AVX512F, AVX512VL
 TEXT ·encryptAVX512(SB), $0-48

@@ -4,16 +4,16 @@
 
 package serpent
 
-// gather copies the first four blocks of each of lanes > 0 sectors, which are
+// gatherSSE2 copies the first four blocks of each of lanes > 0 sectors, which are
 // sectorBytes apart, each into the row of its own, rowBytes apart.
 //
 //go:noescape
-func gather(rows *byte, lines *byte, rowBytes int, sectorBytes int, lanes int)
+func gatherSSE2(rows *byte, lines *byte, rowBytes int, sectorBytes int, lanes int)
 
-// scatter is the inverse of gather.
+// scatterSSE2 is the inverse of gatherSSE2.
 //
 //go:noescape
-func scatter(rows *byte, lines *byte, rowBytes int, sectorBytes int, lanes int)
+func scatterSSE2(rows *byte, lines *byte, rowBytes int, sectorBytes int, lanes int)
 
 // encryptSSE2 encrypts blocks of src, XORed with those of before, and XORs the outcome with
 // those of after. dst may be any of the others. blocks is one of 4, 8, 12.

@@ -2,16 +2,16 @@
 
 //go:build !purego
 
-// func gather(rows *byte, lines *byte, rowBytes int, sectorBytes int, lanes int)
+// func gatherSSE2(rows *byte, lines *byte, rowBytes int, sectorBytes int, lanes int)
 // Requires: SSE2
-TEXT ·gather(SB), $0-40
+TEXT ·gatherSSE2(SB), $0-40
 	MOVQ rows+0(FP), AX
 	MOVQ lines+8(FP), CX
 	MOVQ rowBytes+16(FP), DX
 	MOVQ sectorBytes+24(FP), BX
 	MOVQ lanes+32(FP), SI
 
-lane:
+next:
 	LEAQ  (AX)(DX*2), DI
 	MOVOU (CX), X0
 	MOVOU X0, (AX)
@@ -21,22 +21,22 @@ lane:
 	MOVOU X0, (DI)
 	MOVOU 48(CX), X0
 	MOVOU X0, (DI)(DX*1)
-	ADDQ  $0x10, AX
 	ADDQ  BX, CX
-	DECQ  SI
-	JNZ   lane
+	ADDQ  $+16, AX
+	SUBQ  $0x01, SI
+	JNZ   next
 	RET
 
-// func scatter(rows *byte, lines *byte, rowBytes int, sectorBytes int, lanes int)
+// func scatterSSE2(rows *byte, lines *byte, rowBytes int, sectorBytes int, lanes int)
 // Requires: SSE2
-TEXT ·scatter(SB), $0-40
+TEXT ·scatterSSE2(SB), $0-40
 	MOVQ rows+0(FP), AX
 	MOVQ lines+8(FP), CX
 	MOVQ rowBytes+16(FP), DX
 	MOVQ sectorBytes+24(FP), BX
 	MOVQ lanes+32(FP), SI
 
-lane:
+next:
 	LEAQ  (AX)(DX*2), DI
 	MOVOU (AX), X0
 	MOVOU X0, (CX)
@@ -46,10 +46,10 @@ lane:
 	MOVOU X0, 32(CX)
 	MOVOU (DI)(DX*1), X0
 	MOVOU X0, 48(CX)
-	ADDQ  $0x10, AX
 	ADDQ  BX, CX
-	DECQ  SI
-	JNZ   lane
+	ADDQ  $+16, AX
+	SUBQ  $0x01, SI
+	JNZ   next
 	RET
 
 // func encryptSSE2(dst *byte, src *byte, before *byte, after *byte, blocks int, keys *[33][4][4]uint32)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
@@ -13,10 +15,11 @@ import (
 const lineBlocks = 4
 
 // writeGather adds the functions that bring the next blocks of many sectors
-// together, to encrypt them side by side, and back.
-func writeGather(c *build.Context) {
-	move := func(name string, doc []string, step func(line, row operand.Mem, x reg.VecVirtual)) {
-		c.Function(name)
+// together, to encrypt them side by side, and back: some sectors at a time, by
+// moving the four items of a number of sources to as many destinations.
+func writeGather(c *build.Context, suffix string, sectors int, move func(from, to [lineBlocks]operand.Mem)) {
+	write := func(name string, doc []string, step func(line, row [lineBlocks]operand.Mem)) {
+		c.Function(name + suffix)
 		c.Doc(doc...)
 		c.Pragma("noescape")
 		c.SignatureExpr("func(rows *byte, lines *byte, rowBytes, sectorBytes, lanes int)")
@@ -25,32 +28,82 @@ func writeGather(c *build.Context) {
 		rowBytes := c.Load(c.Param("rowBytes"), c.GP64())
 		sectorBytes := c.Load(c.Param("sectorBytes"), c.GP64())
 		lanes := c.Load(c.Param("lanes"), c.GP64())
+		c.Label("next")
 		thirdRow := c.GP64()
-		c.Label("lane")
 		c.LEAQ(operand.Mem{Base: rows, Index: rowBytes, Scale: 2}, thirdRow)
-		for i, row := range []operand.Mem{
+		row := [lineBlocks]operand.Mem{
 			{Base: rows}, {Base: rows, Index: rowBytes, Scale: 1},
 			{Base: thirdRow}, {Base: thirdRow, Index: rowBytes, Scale: 1},
-		} {
-			step(operand.Mem{Base: lines, Disp: blockBytes * i}, row, c.XMM())
 		}
-		c.ADDQ(operand.U8(blockBytes), rows)
-		c.ADDQ(sectorBytes, lines)
-		c.DECQ(lanes)
-		c.JNZ(operand.LabelRef("lane"))
+		var line [lineBlocks]operand.Mem
+		if sectors == 1 {
+			for i := range line {
+				line[i] = operand.Mem{Base: lines, Disp: blockBytes * i}
+			}
+			step(line, row)
+			c.ADDQ(sectorBytes, lines)
+		} else {
+			third := c.GP64()
+			c.LEAQ(operand.Mem{Base: lines, Index: sectorBytes, Scale: 2}, third)
+			step([lineBlocks]operand.Mem{
+				{Base: lines}, {Base: lines, Index: sectorBytes, Scale: 1},
+				{Base: third}, {Base: third, Index: sectorBytes, Scale: 1},
+			}, row)
+			c.LEAQ(operand.Mem{Base: third, Index: sectorBytes, Scale: 2}, lines)
+		}
+		c.ADDQ(operand.I32(blockBytes*sectors), rows)
+		c.SUBQ(operand.U8(sectors), lanes)
+		c.JNZ(operand.LabelRef("next"))
+		if sectors > 1 {
+			c.VZEROUPPER()
+		}
 		c.RET()
 	}
-	move("gather", []string{
-		"gather copies the first four blocks of each of lanes > 0 sectors, which are",
+	many := "lanes > 0"
+	if sectors > 1 {
+		many = fmt.Sprintf("lanes, a multiple of %d,", sectors)
+	}
+	write("gather", []string{
+		fmt.Sprintf("gather%s copies the first four blocks of each of %s sectors, which are", suffix, many),
 		"sectorBytes apart, each into the row of its own, rowBytes apart.",
-	}, func(line, row operand.Mem, x reg.VecVirtual) {
-		c.MOVOU(line, x)
-		c.MOVOU(x, row)
-	})
-	move("scatter", []string{"scatter is the inverse of gather."}, func(line, row operand.Mem, x reg.VecVirtual) {
-		c.MOVOU(row, x)
-		c.MOVOU(x, line)
-	})
+	}, func(line, row [lineBlocks]operand.Mem) { move(line, row) })
+	write("scatter", []string{fmt.Sprintf("scatter%s is the inverse of gather%s.", suffix, suffix)},
+		func(line, row [lineBlocks]operand.Mem) { move(row, line) })
+}
+
+// moveBlocks moves the blocks of one sector.
+func moveBlocks(c *build.Context) func(from, to [lineBlocks]operand.Mem) {
+	return func(from, to [lineBlocks]operand.Mem) {
+		for i := range from {
+			x := c.XMM()
+			c.MOVOU(from[i], x)
+			c.MOVOU(x, to[i])
+		}
+	}
+}
+
+// transposeBlocks moves block i of item j to block j of item i, for items of
+// four blocks.
+func transposeBlocks(c *build.Context) func(from, to [lineBlocks]operand.Mem) {
+	return func(from, to [lineBlocks]operand.Mem) {
+		var x [lineBlocks]reg.VecVirtual
+		for i := range x {
+			x[i] = c.ZMM()
+			c.VMOVDQU64(from[i], x[i])
+		}
+		shuffle := func(control int, x, y reg.VecVirtual) reg.VecVirtual {
+			z := c.ZMM()
+			c.VSHUFI64X2(operand.U8(control), y, x, z)
+			return z
+		}
+		const lowHalves, highHalves, even, odd = 0x44, 0xEE, 0x88, 0xDD
+		low0, low1 := shuffle(lowHalves, x[0], x[1]), shuffle(lowHalves, x[2], x[3])
+		high0, high1 := shuffle(highHalves, x[0], x[1]), shuffle(highHalves, x[2], x[3])
+		c.VMOVDQU64(shuffle(even, low0, low1), to[0])
+		c.VMOVDQU64(shuffle(odd, low0, low1), to[1])
+		c.VMOVDQU64(shuffle(even, high0, high1), to[2])
+		c.VMOVDQU64(shuffle(odd, high0, high1), to[3])
+	}
 }
 
 // vectors are registers of m in virtual form, with what differs by their size.

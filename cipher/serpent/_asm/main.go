@@ -61,7 +61,7 @@ func generate(pkg string) (map[string][]byte, error) {
 	}
 	for name, write := range map[string]func(c *build.Context) error{
 		"kernels_sse2_amd64": func(c *build.Context) error {
-			writeGather(c)
+			writeGather(c, "SSE2", 1, moveBlocks(c))
 			return writeKernels(c, sse2Kernels(two))
 		},
 		"kernels_avx2_amd64": func(c *build.Context) error {
@@ -73,6 +73,7 @@ func generate(pkg string) (map[string][]byte, error) {
 			wide := avx512(16)
 			writeTweaks(c, &wide)
 			writeCounters(c, &wide)
+			writeGather(c, wide.Name, lineBlocks, transposeBlocks(c))
 			return writeKernels(c, avx512Kernels(three))
 		},
 	} {
