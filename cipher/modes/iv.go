@@ -2,6 +2,7 @@ package modes
 
 import (
 	"encoding/binary"
+	"math"
 
 	"serpcrypt/cipher/serpent"
 )
@@ -49,21 +50,40 @@ func benbiShift(m mode) uint {
 // makeIVs writes an IV for each 16 bytes of ivs: the first for the sector
 // numbered first, and so on. Numbers wrap around at 2^64.
 func (s *Sectors) makeIVs(ivs []byte, first uint64) {
-	for i, n := 0, first; i < len(ivs); i, n = i+ivSize, n+s.unitsPerSector {
-		low, high := ivs[i:i+8], ivs[i+8:i+ivSize]
-		clear(ivs[i : i+ivSize])
-		switch s.iv {
-		case ivPlain:
-			binary.LittleEndian.PutUint32(low, uint32(n))
-		case ivPlain64, ivESSIV:
-			binary.LittleEndian.PutUint64(low, n)
-		case ivPlain64BE:
-			binary.BigEndian.PutUint64(high, n)
-		case ivBenbi:
-			binary.BigEndian.PutUint64(high, n<<s.benbiShift+1)
-		}
-	}
-	if s.iv == ivESSIV {
+	step := s.unitsPerSector
+	switch s.iv {
+	case ivNull:
+		clear(ivs)
+	case ivPlain:
+		littleEndianIVs(ivs, first, step, math.MaxUint32)
+	case ivPlain64:
+		littleEndianIVs(ivs, first, step, math.MaxUint64)
+	case ivPlain64BE:
+		bigEndianIVs(ivs, first, step)
+	case ivBenbi:
+		bigEndianIVs(ivs, first<<s.benbiShift+1, step<<s.benbiShift)
+	case ivESSIV:
+		littleEndianIVs(ivs, first, step, math.MaxUint64)
 		s.keys.essiv.EncryptBlocks(ivs, ivs)
+	}
+}
+
+// littleEndianIVs writes n and then each time step more, masked, into the first
+// halves of the IVs.
+func littleEndianIVs(ivs []byte, n, step, mask uint64) {
+	for ; len(ivs) >= ivSize; ivs = ivs[ivSize:] {
+		binary.LittleEndian.PutUint64(ivs, n&mask)
+		binary.LittleEndian.PutUint64(ivs[8:], 0)
+		n += step
+	}
+}
+
+// bigEndianIVs writes n and then each time step more into the last halves of
+// the IVs.
+func bigEndianIVs(ivs []byte, n, step uint64) {
+	for ; len(ivs) >= ivSize; ivs = ivs[ivSize:] {
+		binary.BigEndian.PutUint64(ivs, 0)
+		binary.BigEndian.PutUint64(ivs[8:], n)
+		n += step
 	}
 }

@@ -182,17 +182,15 @@ func (s *Sectors) crypt(dst, src []byte, first uint64, encrypt bool) {
 	if inexactOverlap(dst, src) {
 		panic("modes: invalid buffer overlap")
 	}
-	switch s.mode {
-	case modeECB:
-		if encrypt {
-			s.keys.data.EncryptBlocks(dst, src)
-		} else {
-			s.keys.data.DecryptBlocks(dst, src)
-		}
-	case modeLRW:
-		s.cryptLRW(dst, src, first, encrypt)
+	switch {
+	case s.mode == modeECB && encrypt:
+		s.keys.data.EncryptBlocks(dst, src)
+	case s.mode == modeECB:
+		s.keys.data.DecryptBlocks(dst, src)
+	case len(src) <= fewSectors*s.sectorSize:
+		s.cryptFew(dst, src, first, encrypt)
 	default:
-		s.cryptWithIVs(dst, src, first, encrypt)
+		s.cryptMany(dst, src, first, encrypt)
 	}
 }
 
@@ -204,74 +202,4 @@ func inexactOverlap(x, y []byte) bool {
 	}
 	xStart, yStart := uintptr(unsafe.Pointer(&x[0])), uintptr(unsafe.Pointer(&y[0]))
 	return xStart < yStart+uintptr(len(y)) && yStart < xStart+uintptr(len(x))
-}
-
-// A batch is what goes to the cipher at once: many enough sectors that they, and
-// their IVs as blocks, fill the lanes of a wide kernel, and few enough that the
-// IVs, or the tweaks of LRW, fit the stack.
-const (
-	maxBatchSectors = 64
-	lrwBatchBytes   = MaxSectorSize
-)
-
-// cryptWithIVs is for the modes that take one IV for each sector.
-func (s *Sectors) cryptWithIVs(dst, src []byte, first uint64, encrypt bool) {
-	var scratch [maxBatchSectors * ivSize]byte
-	batchSectors := min(maxBatchSectors, len(src)/s.sectorSize)
-	// XTS tweaks and ESSIV IVs are secret.
-	defer secret.Wipe(scratch[:batchSectors*ivSize])
-	for len(src) > 0 {
-		n := min(len(src), batchSectors*s.sectorSize)
-		sectors := n / s.sectorSize
-		ivs := scratch[:sectors*ivSize]
-		s.makeIVs(ivs, first)
-		s.cryptBatch(dst[:n], src[:n], ivs, encrypt)
-		dst, src = dst[n:], src[n:]
-		first += uint64(sectors) * s.unitsPerSector
-	}
-}
-
-func (s *Sectors) cryptBatch(dst, src, ivs []byte, encrypt bool) {
-	data := &s.keys.data
-	switch s.mode {
-	case modeXTS:
-		s.keys.tweak.EncryptBlocks(ivs, ivs)
-		if encrypt {
-			data.EncryptXTS(dst, src, ivs)
-		} else {
-			data.DecryptXTS(dst, src, ivs)
-		}
-	case modeCBC:
-		if encrypt {
-			data.EncryptCBC(dst, src, ivs)
-		} else {
-			data.DecryptCBC(dst, src, ivs)
-		}
-	case modeCTR:
-		data.CryptCTR(dst, src, ivs)
-	}
-}
-
-// cryptLRW makes a tweak for each block.
-func (s *Sectors) cryptLRW(dst, src []byte, first uint64, encrypt bool) {
-	var ivScratch [lrwBatchBytes / MinSectorSize * ivSize]byte
-	var tweakScratch [lrwBatchBytes]byte
-	defer secret.Wipe(ivScratch[:])
-	defer secret.Wipe(tweakScratch[:min(len(src), lrwBatchBytes)])
-	for len(src) > 0 {
-		n := min(len(src), lrwBatchBytes)
-		sectors := n / s.sectorSize
-		ivs, tweaks := ivScratch[:sectors*ivSize], tweakScratch[:n]
-		s.makeIVs(ivs, first)
-		for i := range sectors {
-			s.keys.lrw.fillTweaks(tweaks[i*s.sectorSize:][:s.sectorSize], ivs[i*ivSize:])
-		}
-		if encrypt {
-			s.keys.data.EncryptXEX(dst[:n], src[:n], tweaks)
-		} else {
-			s.keys.data.DecryptXEX(dst[:n], src[:n], tweaks)
-		}
-		dst, src = dst[n:], src[n:]
-		first += uint64(sectors) * s.unitsPerSector
-	}
 }

@@ -1,0 +1,71 @@
+package modes
+
+import "serpcrypt/internal/secret"
+
+// A batch is what goes to the cipher in one call. Its IVs, as blocks, are lanes of
+// a kernel, and so are its sectors in CBC encryption.
+const (
+	// maxBatchSectors is twice what the widest kernel takes at once. Of longer
+	// runs in powers of two it leaves 64 or 128, which that does by halves.
+	maxBatchSectors = 192
+
+	// fewSectors make up a block of 4096 bytes in small sectors. Their IVs take
+	// little memory, and so they pay nothing for clearing more.
+	fewSectors = 8
+)
+
+// cryptFew is for the modes that take an IV for each sector, and for up to
+// fewSectors of these.
+//
+//go:noinline
+func (s *Sectors) cryptFew(dst, src []byte, first uint64, encrypt bool) {
+	var ivs [fewSectors * ivSize]byte
+	s.cryptBatches(dst, src, first, ivs[:], encrypt)
+}
+
+// cryptMany is the same for any number of sectors.
+//
+//go:noinline
+func (s *Sectors) cryptMany(dst, src []byte, first uint64, encrypt bool) {
+	var ivs [maxBatchSectors * ivSize]byte
+	s.cryptBatches(dst, src, first, ivs[:], encrypt)
+}
+
+// cryptBatches works on as many sectors at once as scratch has room for their
+// IVs.
+func (s *Sectors) cryptBatches(dst, src []byte, first uint64, scratch []byte, encrypt bool) {
+	batch := min(len(src), len(scratch)/ivSize*s.sectorSize)
+	for len(src) > 0 {
+		n := min(len(src), batch)
+		ivs := scratch[:n/s.sectorSize*ivSize]
+		s.makeIVs(ivs, first)
+		s.cryptBatch(dst[:n], src[:n], ivs, encrypt)
+		dst, src = dst[n:], src[n:]
+		first += uint64(n / unitSize)
+	}
+	// XTS tweaks and ESSIV IVs are secret.
+	secret.Wipe(scratch[:batch/s.sectorSize*ivSize])
+}
+
+func (s *Sectors) cryptBatch(dst, src, ivs []byte, encrypt bool) {
+	data := &s.keys.data
+	switch s.mode {
+	case modeXTS:
+		s.keys.tweak.EncryptBlocks(ivs, ivs)
+		if encrypt {
+			data.EncryptXTS(dst, src, ivs)
+		} else {
+			data.DecryptXTS(dst, src, ivs)
+		}
+	case modeCBC:
+		if encrypt {
+			data.EncryptCBC(dst, src, ivs)
+		} else {
+			data.DecryptCBC(dst, src, ivs)
+		}
+	case modeCTR:
+		data.CryptCTR(dst, src, ivs)
+	case modeLRW:
+		s.cryptLRW(dst, src, ivs, encrypt)
+	}
+}
