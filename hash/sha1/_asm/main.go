@@ -1,0 +1,79 @@
+// Command _asm writes the assembly kernels of package sha1 with their Go
+// declarations.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+)
+
+// files maps the name of each file of assembly, and of the Go file beside it,
+// to the functions that are in it.
+var files = map[string][]func(c *build.Context){
+	"stream_amd64": {writeSHANI, writeScalar},
+}
+
+func main() {
+	// avo defines flags of its own on the default set.
+	flags := flag.NewFlagSet("_asm", flag.ExitOnError)
+	out := flags.String("out", "..", "folder of the package")
+	pkg := flags.String("pkg", "sha1", "name of the package")
+	_ = flags.Parse(os.Args[1:]) // exits on an error
+	if err := run(*out, *pkg); err != nil {
+		fmt.Fprintln(os.Stderr, "_asm:", err)
+		os.Exit(1)
+	}
+}
+
+func run(out, pkg string) error {
+	contents, err := generate(pkg)
+	if err != nil {
+		return err
+	}
+	for name, content := range contents {
+		if err := os.WriteFile(filepath.Join(out, name), content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// generate returns the content of each generated file by its name.
+func generate(pkg string) (map[string][]byte, error) {
+	contents := make(map[string][]byte)
+	for name, functions := range files {
+		var err error
+		if contents[name+".s"], contents[name+".go"], err = assembly(pkg, functions); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return contents, nil
+}
+
+// assembly returns the functions, and their Go declarations.
+func assembly(pkg string, functions []func(c *build.Context)) (code, declarations []byte, err error) {
+	c := build.NewContext()
+	c.ConstraintExpr("!purego")
+	for _, write := range functions {
+		write(c)
+	}
+	file, err := c.Result()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := pass.Compile.Execute(file); err != nil {
+		return nil, nil, err
+	}
+	cfg := printer.Config{Name: "_asm", Pkg: pkg}
+	if code, err = printer.NewGoAsm(cfg).Print(file); err != nil {
+		return nil, nil, err
+	}
+	declarations, err = printer.NewStubs(cfg).Print(file)
+	return code, declarations, err
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+const blockBytes = 64
+
+// stream is a function that takes a message, or the next part of one, into a
+// hash value. The message is in two places: first its whole blocks, where the
+// caller has them, and then its padded end. With one call for both, the hash
+// value stays in registers in between.
+type stream struct {
+	*build.Context
+	state, p, left reg.GPVirtual // left: blocks, from p on
+}
+
+// newStream starts a function called compress and then the name of the kernel.
+// It has one parameter more, the constants of the kernel.
+func newStream(c *build.Context, kernel, parameters string, comment ...string) *stream {
+	name := "compress" + kernel
+	c.Function(name)
+	c.Doc(fmt.Sprintf("%s takes blocks of p and then tailBlocks of tail into the hash value, which", name),
+		"is kept as the bytes of a digest. There is at least one block.")
+	c.Pragma("noescape")
+	c.SignatureExpr("func(state *[20]byte, p *byte, blocks int, tail *byte, tailBlocks int, " + parameters + ")")
+	c.Comment(append([]string{
+		"state: 20 bytes, five big-endian words, read and written.",
+		"p, tail: 64 bytes for each block, at any address.",
+	}, comment...)...)
+	return &stream{
+		Context: c,
+		state:   c.Load(c.Param("state"), c.GP64()).(reg.GPVirtual),
+		p:       c.Load(c.Param("p"), c.GP64()).(reg.GPVirtual),
+		left:    c.Load(c.Param("blocks"), c.GP64()).(reg.GPVirtual),
+	}
+}
+
+// eachBlock adds the loop over the blocks. The code of body must not change p.
+func (s *stream) eachBlock(body func()) {
+	s.CMPQ(s.left, operand.U8(0))
+	s.JEQ(operand.LabelRef("tail"))
+	s.Label("block")
+	body()
+	s.ADDQ(operand.U8(blockBytes), s.p)
+	s.DECQ(s.left)
+	s.JNZ(operand.LabelRef("block"))
+	s.Label("tail")
+	s.Load(s.Param("tail"), s.p)
+	s.Load(s.Param("tailBlocks"), s.left)
+	tailBlocks, err := s.Param("tailBlocks").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	s.MOVQ(operand.U32(0), tailBlocks.Addr)
+	s.CMPQ(s.left, operand.U8(0))
+	s.JNE(operand.LabelRef("block"))
+}
