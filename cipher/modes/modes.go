@@ -98,7 +98,10 @@ func New(spec string, key []byte, sectorSize int, kernel serpent.Kernel) (*Secto
 	}
 	s.benbiShift = benbiShift(s.mode)
 	s.keys, s.freeKeys = secret.Value[keys]()
-	if err := s.setKeys(key, parsed.IVHash, kernel); err != nil {
+	clearStack() // lest it grows, and its old place keeps what was there
+	err = s.setKeys(key, parsed.IVHash, kernel)
+	clearStack()
+	if err != nil {
 		s.Wipe()
 		return nil, fmt.Errorf("modes: %w", err)
 	}
@@ -126,6 +129,15 @@ func (s *Sectors) setKeys(key []byte, essivHash string, kernel serpent.Kernel) e
 		s.keys.lrw.init(key[split:])
 	}
 	return s.keys.data.Init(dataKey, kernel)
+}
+
+// clearStack makes room for more than setKeys takes, and overwrites it: the
+// compiler, and hash functions, make copies that can be reached in no other way.
+//
+//go:noinline
+func clearStack() {
+	var room [16 << 10]byte
+	secret.Wipe(room[:])
 }
 
 // initESSIV sets c's key to the digest of the volume key.

@@ -1,6 +1,7 @@
 package modes
 
 import (
+	"bytes"
 	"crypto/cipher"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -135,15 +136,11 @@ func (r *reference) encrypt(p []byte, sectorSize int, first uint64) {
 }
 
 func (r *reference) encryptSector(sector, iv []byte) {
-	number := new(big.Int).SetBytes(iv) // ctr, lrw
-	xtsTweak := new(big.Int)
-	if r.mode == "xts" {
-		r.tweak.Encrypt(iv, iv)
-		xtsTweak.SetBytes(reversed(iv))
-	}
-	mask := make([]byte, 16)
-	for ; len(sector) > 0; sector = sector[16:] {
-		b := sector[:16]
+	tweaks := r.tweaks(iv, len(sector)/16)
+	counter := new(big.Int).SetBytes(iv)
+	keystream := make([]byte, 16)
+	for i := 0; i < len(sector); i += 16 {
+		b := sector[i : i+16]
 		switch r.mode {
 		case "ecb":
 			r.data.Encrypt(b, b)
@@ -152,22 +149,41 @@ func (r *reference) encryptSector(sector, iv []byte) {
 			r.data.Encrypt(b, b)
 			iv = b
 		case "ctr":
-			r.data.Encrypt(mask, number.FillBytes(mask))
-			xor(b, b, mask)
+			r.data.Encrypt(keystream, counter.FillBytes(keystream))
+			xor(b, b, keystream)
+			increment(counter)
 		case "lrw", "xts":
-			if r.mode == "lrw" {
-				multiply(number, r.lrwKey).FillBytes(mask)
-			} else {
-				copy(mask, reversed(xtsTweak.FillBytes(mask)))
-			}
-			xor(b, b, mask)
+			xor(b, b, tweaks[i/16])
 			r.data.Encrypt(b, b)
-			xor(b, b, mask)
-			xtsTweak.Lsh(xtsTweak, 1)
-			reduce(xtsTweak)
+			xor(b, b, tweaks[i/16])
 		}
-		if number.Add(number, big.NewInt(1)).Cmp(twoTo128) == 0 {
-			number.SetInt64(0)
+	}
+}
+
+// tweaks returns what lrw and xts add to each block of a sector.
+func (r *reference) tweaks(iv []byte, blocks int) (tweaks [][]byte) {
+	tweak := make([]byte, 16)
+	switch r.mode {
+	case "lrw":
+		number := new(big.Int).SetBytes(iv)
+		for range blocks {
+			tweaks = append(tweaks, bytes.Clone(multiply(number, r.lrwKey).FillBytes(tweak)))
+			increment(number)
 		}
+	case "xts":
+		r.tweak.Encrypt(tweak, iv)
+		x := new(big.Int).SetBytes(reversed(tweak))
+		for range blocks {
+			tweaks = append(tweaks, reversed(x.FillBytes(tweak)))
+			x.Lsh(x, 1)
+			reduce(x)
+		}
+	}
+	return tweaks
+}
+
+func increment(n *big.Int) {
+	if n.Add(n, big.NewInt(1)).Cmp(twoTo128) == 0 {
+		n.SetInt64(0)
 	}
 }
