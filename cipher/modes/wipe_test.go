@@ -116,7 +116,7 @@ func TestScratchWiped(t *testing.T) {
 			{1, 512}, {2, 512}, {3, 512}, {8, 512}, {9, 512}, {23, 512}, {192, 512}, {197, 512},
 			{1, 4096}, {2, 4096}, {11, 4096},
 		} {
-			if raceEnabled && run.sectors > 9 {
+			if raceEnabled && run.sectors > 3 {
 				continue
 			}
 			const first = 3
