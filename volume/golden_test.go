@@ -14,7 +14,8 @@ func TestGolden(t *testing.T) { testGolden(t, golden.Small(t)) }
 
 func TestGoldenBig(t *testing.T) { testGolden(t, golden.Big(t)) }
 
-// testGolden exports and verifies each image by each of its passphrases.
+// testGolden exports and verifies each image by each of its passphrases and with
+// each kernel.
 func testGolden(t *testing.T, images []*golden.Image) {
 	for _, image := range images {
 		content := image.Unpack(t)
@@ -42,11 +43,11 @@ func testGolden(t *testing.T, images []*golden.Image) {
 					if int64(out.Len()) != image.PayloadSize || sha256Hex(out.Bytes()) != image.PlaintextSHA256 {
 						t.Errorf("plaintext of %d bytes, SHA-256 %s; want %d, %s", out.Len(), sha256Hex(out.Bytes()), image.PayloadSize, image.PlaintextSHA256)
 					}
+					report, err := Verify(background, s, key, Options{Kernel: k}, nil)
+					if err != nil || report.Err() != nil || report.Kernel != k || report.Slot != slot || report.Bytes != image.PayloadSize {
+						t.Errorf("Verify: %v, %+v", err, report)
+					}
 				})
-				report, err := Verify(background, s, key, Options{}, nil)
-				if err != nil || report.Err() != nil || report.Slot != slot || report.Bytes != image.PayloadSize {
-					t.Errorf("Verify: %v, %+v", err, report)
-				}
 			})
 		}
 		if !bytes.Equal(s.Bytes(), content) {
@@ -55,33 +56,41 @@ func testGolden(t *testing.T, images []*golden.Image) {
 	}
 }
 
-// TestGoldenWrite: what we write into a foreign container is the ciphertext
-// that was there.
+// TestGoldenWrite: what each kernel writes into a foreign container is the
+// ciphertext that was there.
 func TestGoldenWrite(t *testing.T) {
 	for _, image := range golden.Small(t) {
-		content := image.Unpack(t)
-		s := faultstore.New(bytes.Clone(content))
-		key, err := CheckKey(background, s, image.VolumeKey)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := Open(s, key, Options{})
-		key.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		plain := readAll(t, v, v.Size())
-		if err := v.Fill(background, nil); err != nil {
-			t.Fatal(err)
-		}
-		if n, err := v.CopyIn(background, bytes.NewReader(plain), v.Size(), nil); n != v.Size() || err != nil {
-			t.Fatal(n, err)
-		}
-		if err := v.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(s.Bytes(), content) {
-			t.Errorf("%s: written again, it is another container", image.Name)
-		}
+		t.Run(image.Name, func(t *testing.T) {
+			content := image.Unpack(t)
+			s := faultstore.New(bytes.Clone(content))
+			key, err := CheckKey(background, s, image.VolumeKey)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer key.Close()
+			forEachKernel(t, func(t *testing.T, k serpent.Kernel) {
+				v, err := Open(s, key, Options{Kernel: k})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer v.Close()
+				plain := readAll(t, v, v.Size())
+				if err := v.Fill(background, nil); err != nil {
+					t.Fatal(err)
+				}
+				if bytes.Equal(s.Bytes(), content) {
+					t.Fatal("Fill has changed nothing")
+				}
+				if n, err := v.CopyIn(background, bytes.NewReader(plain), v.Size(), nil); n != v.Size() || err != nil {
+					t.Fatal(n, err)
+				}
+				if err := v.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(s.Bytes(), content) {
+					t.Error("written again, it is another container")
+				}
+			})
+		})
 	}
 }
