@@ -6,13 +6,28 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
 
+// architecture is a processor whose assembly can be checked.
+type architecture struct {
+	name         string // as in GOARCH
+	stackPointer string
+	wordBytes    int64
+	symbolSuffix string // of functions of assembly, with arguments on the stack
+}
+
+var architectures = []*architecture{
+	{name: "amd64", stackPointer: "%rsp", wordBytes: 8, symbolSuffix: ".abi0"},
+	{name: "386", stackPointer: "%esp", wordBytes: 4},
+}
+
 // function is a function of assembly as the processor gets it.
 type function struct {
+	arch          *architecture
 	name          string
 	argumentBytes int64 // arguments and results, on the stack
 	instructions  []instruction
@@ -23,6 +38,7 @@ type instruction struct {
 	text     string
 	mnemonic string
 	operands []operand // the destination is the last
+	group    string    // of the allowed instructions
 }
 
 type kind int
@@ -135,10 +151,37 @@ var (
 	memoryOperand = regexp.MustCompile(`^(%[a-z]s:)?(-?0x[0-9a-f]+)?` + // segment, displacement
 		`\((%[a-z0-9]+)?(?:,(%[a-z0-9]+)(?:,[1248])?)?\)` + // base, index, scale
 		`(?:\{1to\d+\})?(?:\{%k[1-7]\})?(?:\{z\})?$`)
-	generalRegister = regexp.MustCompile(`^%([re]?[abcd]x|[re]?[sd]i|[re]?bp|[abcd][lh]|r(8|9|1[0-5])[dwb]?)$`)
 )
 
-func isGeneral(register string) bool { return generalRegister.MatchString(register) }
+// generalRegisters are the names of general registers, by number, and the stack
+// pointer is none.
+var generalRegisters = func() (names [15][]string) {
+	for n, letter := range []string{"a", "b", "c", "d"} {
+		names[n] = []string{"%r" + letter + "x", "%e" + letter + "x", "%" + letter + "x", "%" + letter + "l", "%" + letter + "h"}
+	}
+	for n, word := range []string{"si", "di", "bp"} {
+		names[4+n] = []string{"%r" + word, "%e" + word, "%" + word, "%" + word + "l"}
+	}
+	for n := 8; n <= 15; n++ {
+		name := "%r" + strconv.Itoa(n)
+		names[n-1] = []string{name, name + "d", name + "w", name + "b"}
+	}
+	return names
+}()
+
+// registerNumber returns the number of a general register, or -1.
+func registerNumber(name string) int {
+	return slices.IndexFunc(generalRegisters[:], func(names []string) bool { return slices.Contains(names, name) })
+}
+
+func isGeneral(register string) bool { return registerNumber(register) >= 0 }
+
+// isPart tells whether a general register is the lower part of one, the rest of
+// which is left when it is written.
+func isPart(register string) bool {
+	n := registerNumber(register)
+	return n >= 0 && slices.Index(generalRegisters[n], register) >= 2
+}
 
 func parseOperand(s string) operand {
 	o := operand{text: s}
