@@ -3,9 +3,13 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
 	"testing"
 
+	"serpcrypt/cipher/serpent"
 	"serpcrypt/internal/golden"
 )
 
@@ -21,9 +25,7 @@ func exportGolden(t *testing.T, images []*golden.Image) {
 			export := func(stdin []byte, options ...string) {
 				t.Helper()
 				o := serpcrypt(t, string(stdin), append([]string{"export", box, "-"}, options...)...).must(t, 0)
-				if got := fmt.Sprintf("%x", sha256.Sum256([]byte(o.stdout))); got != image.PlaintextSHA256 {
-					t.Errorf("plaintext has SHA-256 %s, want %s", got, image.PlaintextSHA256)
-				}
+				checkPlaintext(t, image, o.stdout)
 			}
 			for _, passphrase := range image.Passphrases {
 				if bytes.ContainsRune(passphrase, '\n') {
@@ -40,5 +42,48 @@ func exportGolden(t *testing.T, images []*golden.Image) {
 				export(image.VolumeKey, "--volume-key-file", "-")
 			}
 		})
+	}
+}
+
+func checkPlaintext(t *testing.T, image *golden.Image, plaintext string) {
+	t.Helper()
+	if got := fmt.Sprintf("%x", sha256.Sum256([]byte(plaintext))); got != image.PlaintextSHA256 {
+		t.Errorf("plaintext has SHA-256 %s, want %s", got, image.PlaintextSHA256)
+	}
+}
+
+// TestGoldenByEachKernel chooses each kernel by flag and by environment, for a
+// container of each mode.
+func TestGoldenByEachKernel(t *testing.T) {
+	for _, name := range []string{"l1-cbc-essiv", "l1-ctr", "l1-ecb", "l1-lrw", "q-xts"} {
+		image := golden.Named(t, name)
+		box := unpack(t, image)
+		for _, kernel := range serpent.Kernels() {
+			for way, how := range map[string]struct{ flags, environment []string }{
+				"flag":        {[]string{"--kernel", kernel.String()}, []string{"SERPCRYPT_KERNEL=auto"}},
+				"environment": {nil, []string{"SERPCRYPT_KERNEL=" + kernel.String()}},
+			} {
+				t.Run(fmt.Sprintf("%s,%v by %s", image.Name, kernel, way), func(t *testing.T) {
+					run := func(args ...string) outcome {
+						cmd := exec.Command("serpcrypt", append(args, how.flags...)...)
+						cmd.Env = append(os.Environ(), how.environment...)
+						cmd.Stdin = bytes.NewReader(image.VolumeKey)
+						return runCommand(t, cmd).must(t, 0)
+					}
+					checkPlaintext(t, image, run("export", box, "-", "--volume-key-file", "-").stdout)
+					var report struct {
+						OK     bool
+						Kernel string
+					}
+					o := run("verify", box, "--volume-key-file", "-", "--json")
+					if err := json.Unmarshal([]byte(o.stdout), &report); err != nil {
+						t.Fatal(err)
+					}
+					if !report.OK || report.Kernel != kernel.String() {
+						t.Errorf("verify: got %+v, want ok by %v", report, kernel)
+					}
+				})
+			}
+		}
 	}
 }
