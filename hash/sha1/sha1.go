@@ -1,4 +1,5 @@
 //go:generate go run gen_generic.go
+//go:generate go run -C _asm . -out .. -pkg sha1
 
 // Package sha1 implements the SHA-1 hash of FIPS 180-4.
 //
@@ -26,21 +27,38 @@ const maxBytes = 1 << 61
 // The last 8 bytes of a padded message hold its length in bits.
 const lengthOffset = BlockSize - 8
 
-// initial is the hash value that every message starts from (FIPS 180-4, 5.3.1).
-var initial = [5]uint32{0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476, 0xC3D2E1F0}
+// initial is the hash value that every message starts from (FIPS 180-4, 5.3.1),
+// as the bytes of a digest. Hash values are kept so, since the fastest code
+// loads and stores them as easily as words, and they need no change in the end.
+var initial = [Size]byte{
+	0x67, 0x45, 0x23, 0x01,
+	0xef, 0xcd, 0xab, 0x89,
+	0x98, 0xba, 0xdc, 0xfe,
+	0x10, 0x32, 0x54, 0x76,
+	0xc3, 0xd2, 0xe1, 0xf0,
+}
 
 // digest is a hash under way. The first bytes%BlockSize bytes of tail wait for
 // the rest of their block; the others are zero.
 type digest struct {
-	state [5]uint32
-	bytes uint64
-	tail  [BlockSize]byte
+	state  [Size]byte
+	kernel Kernel
+	bytes  uint64
+	tail   [BlockSize]byte
 }
 
 // New returns a hash that also implements [hash.Cloner],
 // [encoding.BinaryMarshaler], [encoding.BinaryAppender] and
 // [encoding.BinaryUnmarshaler].
-func New() hash.Hash { return &digest{state: initial} }
+func New() hash.Hash { return NewKernel(Default()) }
+
+// NewKernel is as New, with kernel k. It panics if CPU or build cannot run that.
+func NewKernel(k Kernel) hash.Hash {
+	if err := k.check(); err != nil {
+		panic(err)
+	}
+	return &digest{state: initial, kernel: k.Resolve()}
+}
 
 var (
 	_ hash.Cloner                = (*digest)(nil)
@@ -51,18 +69,16 @@ var (
 
 // Sum returns the SHA-1 digest of p.
 func Sum(p []byte) (sum [Size]byte) {
-	var block [BlockSize]byte
-	state := initial
-	whole := len(p) &^ (BlockSize - 1)
-	if whole > 0 {
-		compress(&state, p[:whole])
-	}
-	copy(block[:], p[whole:])
-	finish(&state, &block, uint64(len(p)))
-	for i, word := range state {
-		binary.BigEndian.PutUint32(sum[4*i:], word)
-	}
+	sumKernel(Default(), &sum, p)
 	return sum
+}
+
+// sumKernel is not inlined, so that Sum is, and its result not copied twice.
+//
+//go:noinline
+func sumKernel(k Kernel, sum *[Size]byte, p []byte) {
+	whole := len(p) &^ (BlockSize - 1)
+	finish(k, sum, &initial, p[:whole], p[whole:], uint64(len(p)))
 }
 
 func (d *digest) Size() int { return Size }
@@ -70,7 +86,7 @@ func (d *digest) Size() int { return Size }
 func (d *digest) BlockSize() int { return BlockSize }
 
 // Reset also overwrites what was left of the message.
-func (d *digest) Reset() { *d = digest{state: initial} }
+func (d *digest) Reset() { *d = digest{state: initial, kernel: d.kernel} }
 
 // Write never returns an error.
 func (d *digest) Write(p []byte) (int, error) {
@@ -82,12 +98,13 @@ func (d *digest) Write(p []byte) (int, error) {
 		if waiting+copied < BlockSize {
 			return n, nil
 		}
-		compress(&d.state, d.tail[:])
-		d.tail = [BlockSize]byte{}
 		p = p[copied:]
-	}
-	if whole := len(p) &^ (BlockSize - 1); whole > 0 {
-		compress(&d.state, p[:whole])
+		whole := len(p) &^ (BlockSize - 1)
+		compress(d.kernel, &d.state, &d.state, d.tail[:], p[:whole])
+		d.tail = [BlockSize]byte{}
+		p = p[whole:]
+	} else if whole := len(p) &^ (BlockSize - 1); whole > 0 {
+		compress(d.kernel, &d.state, &d.state, p[:whole], nil)
 		p = p[whole:]
 	}
 	copy(d.tail[:], p)
@@ -96,11 +113,8 @@ func (d *digest) Write(p []byte) (int, error) {
 
 // Sum appends the digest of what was written so far to b. Writing may go on.
 func (d *digest) Sum(b []byte) []byte {
-	state, block := d.state, d.tail
-	finish(&state, &block, d.bytes)
-	for _, word := range state {
-		b = binary.BigEndian.AppendUint32(b, word)
-	}
+	b = append(b, make([]byte, Size)...)
+	finish(d.kernel, (*[Size]byte)(b[len(b)-Size:]), &d.state, nil, d.tail[:d.bytes%BlockSize], d.bytes)
 	return b
 }
 
@@ -109,17 +123,21 @@ func (d *digest) Clone() (hash.Cloner, error) {
 	return &clone, nil
 }
 
-// finish pads and compresses the last, partial block of a message of the given
-// length. What of the block is not message must be zero.
-func finish(state *[5]uint32, block *[BlockSize]byte, bytes uint64) {
-	n := bytes % BlockSize
-	block[n] = 0x80
+// finish takes into the hash value state what remains of a message of the given
+// length in bytes: whole blocks, and then rest, less than a block, with padding.
+func finish(k Kernel, sum, state *[Size]byte, whole, rest []byte, bytes uint64) {
+	var tail [2 * BlockSize]byte
+	n := copy(tail[:BlockSize], rest)
+	tail[n] = 0x80
+	padded := tail[:BlockSize]
 	if n >= lengthOffset {
-		compress(state, block[:])
-		*block = [BlockSize]byte{}
+		padded = tail[:]
 	}
-	binary.BigEndian.PutUint64(block[lengthOffset:], bytes*8)
-	compress(state, block[:])
+	binary.BigEndian.PutUint64(padded[len(padded)-8:], bytes*8)
+	compress(k, sum, state, whole, padded)
+	if n > 0 {
+		wipe(&tail)
+	}
 }
 
 // A marshalled hash:
@@ -143,9 +161,7 @@ func (d *digest) MarshalBinary() ([]byte, error) {
 
 func (d *digest) AppendBinary(b []byte) ([]byte, error) {
 	b = append(b, magic...)
-	for _, word := range d.state {
-		b = binary.BigEndian.AppendUint32(b, word)
-	}
+	b = append(b, d.state[:]...)
 	b = binary.BigEndian.AppendUint64(b, d.bytes)
 	return append(b, d.tail[:d.bytes%BlockSize]...), nil
 }
@@ -166,9 +182,7 @@ func (d *digest) UnmarshalBinary(b []byte) error {
 	if len(b) != tailOffset+int(bytes%BlockSize) {
 		return errors.New("sha1: marshalled state has the wrong length")
 	}
-	for i := range d.state {
-		d.state[i] = binary.BigEndian.Uint32(b[stateOffset+4*i:])
-	}
+	copy(d.state[:], b[stateOffset:])
 	d.bytes = bytes
 	d.tail = [BlockSize]byte{}
 	copy(d.tail[:], b[tailOffset:])

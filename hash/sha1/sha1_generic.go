@@ -378,6 +378,8 @@ func compressGeneric(state *[5]uint32, p []byte) {
 		c += state[2]
 		d += state[3]
 		e += state[4]
-		*state = [5]uint32{a, b, c, d, e}
+		// One by one: an array of them would be on the stack first, and stay.
+		state[0], state[1], state[2], state[3], state[4] = a, b, c, d, e
 	}
+	wipe(&w)
 }

@@ -5,7 +5,6 @@ import (
 	stdsha1 "crypto/sha1"
 	"encoding"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"hash"
 	"math/rand/v2"
@@ -17,8 +16,10 @@ import (
 )
 
 func TestSelfTest(t *testing.T) {
-	if err := SelfTest(); err != nil {
-		t.Fatal(err)
+	for _, k := range append(Kernels(), Auto) {
+		if err := SelfTest(k); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -33,15 +34,8 @@ func TestKnownAnswers(t *testing.T) {
 		{strings.Repeat("01234567", 80), "dea356a2cddd90c7a7ecedc5ebb563934f460452"},
 		{strings.Repeat("a", 1000000), "34aa973cd4c4daa4f61eeb2bdbad27316534016f"},
 	} {
-		name := fmt.Sprintf("len=%d", len(v.message))
-		sum := Sum([]byte(v.message))
-		if got := hex.EncodeToString(sum[:]); got != v.sum {
-			t.Errorf("%s: Sum is %s, want %s", name, got, v.sum)
-		}
-		h := New()
-		h.Write([]byte(v.message))
-		if got := hex.EncodeToString(h.Sum(nil)); got != v.sum {
-			t.Errorf("%s: New and Write give %s, want %s", name, got, v.sum)
+		for _, k := range Kernels() {
+			checkDigest(t, k, fmt.Sprintf("len=%d", len(v.message)), []byte(v.message), v.sum)
 		}
 	}
 }
@@ -63,38 +57,51 @@ func TestEveryLength(t *testing.T) {
 		if got := Sum(p[:n]); got != want {
 			t.Fatalf("len=%d: Sum is %x, want %x", n, got, want)
 		}
+		for _, k := range Kernels() {
+			var got [Size]byte
+			if sumKernel(k, &got, p[:n]); got != want {
+				t.Fatalf("%v, len=%d: sum is %x, want %x", k, n, got, want)
+			}
+		}
 	}
 }
 
-// Every message length to 1024 is written in two parts, split everywhere, and
-// in equal parts of every step that matters to a block.
+// Every message length to 1024 is written in two parts, split everywhere by the
+// fastest kernel and at some places by the others, and in equal parts of every
+// step that matters to a block.
 func TestEverySplit(t *testing.T) {
 	p := randomBytes(t, 1024)
-	h := New()
-	for n := range len(p) + 1 {
-		want := stdsha1.Sum(p[:n])
-		for split := range n + 1 {
+	for _, k := range Kernels() {
+		step := 1
+		if k != Auto.Resolve() {
+			step = 7
+		}
+		h := NewKernel(k)
+		for n := range len(p) + 1 {
+			want := stdsha1.Sum(p[:n])
+			for split := n % step; split <= n; split += step {
+				h.Reset()
+				h.Write(p[:split])
+				h.Write(p[split:n])
+				var got [Size]byte
+				h.Sum(got[:0])
+				if got != want {
+					t.Fatalf("%v, len=%d,split=%d: got %x, want %x", k, n, split, got, want)
+				}
+			}
+		}
+		want := stdsha1.Sum(p)
+		for step := 1; step <= 200; step++ {
 			h.Reset()
-			h.Write(p[:split])
-			h.Write(p[split:n])
-			var got [Size]byte
-			h.Sum(got[:0])
-			if got != want {
-				t.Fatalf("len=%d,split=%d: got %x, want %x", n, split, got, want)
+			for rest := p; len(rest) > 0; rest = rest[min(step, len(rest)):] {
+				if n, err := h.Write(rest[:min(step, len(rest))]); n != min(step, len(rest)) || err != nil {
+					t.Fatalf("%v, step=%d: Write returned %d, %v", k, step, n, err)
+				}
+				h.Sum(nil) // must not disturb what follows
 			}
-		}
-	}
-	want := stdsha1.Sum(p)
-	for step := 1; step <= 200; step++ {
-		h.Reset()
-		for rest := p; len(rest) > 0; rest = rest[min(step, len(rest)):] {
-			if n, err := h.Write(rest[:min(step, len(rest))]); n != min(step, len(rest)) || err != nil {
-				t.Fatalf("step=%d: Write returned %d, %v", step, n, err)
+			if got := h.Sum([]byte("before")); string(got) != "before"+string(want[:]) {
+				t.Fatalf("%v, step=%d: got %x, want %x", k, step, got, want)
 			}
-			h.Sum(nil) // must not disturb what follows
-		}
-		if got := h.Sum([]byte("before")); string(got) != "before"+string(want[:]) {
-			t.Fatalf("step=%d: got %x, want %x", step, got, want)
 		}
 	}
 }
@@ -215,20 +222,27 @@ func TestLengthCounter(t *testing.T) {
 
 func TestNoAllocations(t *testing.T) {
 	p := make([]byte, 200)
-	h := New()
+	for _, k := range Kernels() {
+		testNoAllocations(t, k, p)
+	}
+}
+
+func testNoAllocations(t *testing.T, k Kernel, p []byte) {
+	h := NewKernel(k)
 	state := marshal(t, h)
 	unmarshaler := h.(encoding.BinaryUnmarshaler)
 	appender := h.(encoding.BinaryAppender)
 	out := make([]byte, 0, 256)
 	for name, f := range map[string]func(){
 		"Sum":             func() { sink = Sum(p) },
+		"sum":             func() { sumKernel(k, &sink, p) },
 		"Write and Sum":   func() { h.Write(p); h.Sum(out) },
 		"Reset":           func() { h.Reset() },
 		"AppendBinary":    func() { appender.AppendBinary(out) },
 		"UnmarshalBinary": func() { unmarshaler.UnmarshalBinary(state) },
 	} {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
-			t.Errorf("%s allocates %v times", name, n)
+			t.Errorf("%v: %s allocates %v times", k, name, n)
 		}
 	}
 }
@@ -268,15 +282,21 @@ func FuzzAgainstStandardLibrary(f *testing.F) {
 			t.Errorf("Sum(%x) is %x, want %x", p, got, want)
 		}
 		split := int(at) % (len(p) + 1)
-		first := New()
-		first.Write(p[:split])
-		second := New()
-		if err := second.(encoding.BinaryUnmarshaler).UnmarshalBinary(marshal(t, first)); err != nil {
-			t.Fatal(err)
-		}
-		second.Write(p[split:])
-		if got := second.Sum(nil); !bytes.Equal(got, want[:]) {
-			t.Errorf("%x split at %d: got %x, want %x", p, split, got, want)
+		for i, k := range Kernels() {
+			first := NewKernel(k)
+			first.Write(p[:split])
+			second := NewKernel(Kernels()[(i+1)%len(kernels)]) // the state means the same to all
+			if err := second.(encoding.BinaryUnmarshaler).UnmarshalBinary(marshal(t, first)); err != nil {
+				t.Fatal(err)
+			}
+			second.Write(p[split:])
+			if got := second.Sum(nil); !bytes.Equal(got, want[:]) {
+				t.Errorf("%v, %x split at %d: got %x, want %x", k, p, split, got, want)
+			}
+			var got [Size]byte
+			if sumKernel(k, &got, p); got != want {
+				t.Errorf("%v: sum of %x is %x, want %x", k, p, got, want)
+			}
 		}
 	})
 }

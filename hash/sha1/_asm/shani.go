@@ -22,10 +22,9 @@ func writeSHANI(c *build.Context) {
 	e := [2]reg.VecVirtual{c.XMM(), c.XMM()} // of these four rounds and of the next
 	w := [4]reg.VecVirtual{c.XMM(), c.XMM(), c.XMM(), c.XMM()}
 
-	e0 := operand.Mem{Base: s.state, Disp: 16}
-	c.MOVOU(operand.Mem{Base: s.state}, abcd)
+	c.MOVOU(operand.Mem{Base: s.src}, abcd)
 	c.PSHUFB(order, abcd)
-	c.MOVD(e0, e[0]) // the other lanes are zero, and stay so at the start of a block
+	c.MOVSS(operand.Mem{Base: s.src, Disp: 16}, e[0]) // the other lanes are zero, and stay so at the start of a block
 	c.PSHUFB(order, e[0])
 	s.eachBlock(func() {
 		c.MOVO(abcd, startABCD)
@@ -60,7 +59,7 @@ func writeSHANI(c *build.Context) {
 	})
 	c.PSHUFB(order, abcd)
 	c.PSHUFB(order, e[0])
-	c.MOVOU(abcd, operand.Mem{Base: s.state})
-	c.MOVD(e[0], e0)
+	c.MOVOU(abcd, operand.Mem{Base: s.dst})
+	c.MOVSS(e[0], operand.Mem{Base: s.dst, Disp: 16})
 	c.RET()
 }

@@ -16,7 +16,7 @@ const blockBytes = 64
 // value stays in registers in between.
 type stream struct {
 	*build.Context
-	state, p, left reg.GPVirtual // left: blocks, from p on
+	dst, src, p, left reg.GPVirtual // left: blocks, from p on
 }
 
 // newStream starts a function called compress and then the name of the kernel.
@@ -24,17 +24,18 @@ type stream struct {
 func newStream(c *build.Context, kernel, parameters string, comment ...string) *stream {
 	name := "compress" + kernel
 	c.Function(name)
-	c.Doc(fmt.Sprintf("%s takes blocks of p and then tailBlocks of tail into the hash value, which", name),
-		"is kept as the bytes of a digest. There is at least one block.")
+	c.Doc(fmt.Sprintf("%s takes blocks of p and then tailBlocks of tail into the hash value src,", name),
+		"which is kept as the bytes of a digest, and puts the outcome into dst. dst may be src.")
 	c.Pragma("noescape")
-	c.SignatureExpr("func(state *[20]byte, p *byte, blocks int, tail *byte, tailBlocks int, " + parameters + ")")
+	c.SignatureExpr("func(dst, src *[20]byte, p *byte, blocks int, tail *byte, tailBlocks int, " + parameters + ")")
 	c.Comment(append([]string{
-		"state: 20 bytes, five big-endian words, read and written.",
+		"dst, src: 20 bytes, five big-endian words.",
 		"p, tail: 64 bytes for each block, at any address.",
 	}, comment...)...)
 	return &stream{
 		Context: c,
-		state:   c.Load(c.Param("state"), c.GP64()).(reg.GPVirtual),
+		dst:     c.Load(c.Param("dst"), c.GP64()).(reg.GPVirtual),
+		src:     c.Load(c.Param("src"), c.GP64()).(reg.GPVirtual),
 		p:       c.Load(c.Param("p"), c.GP64()).(reg.GPVirtual),
 		left:    c.Load(c.Param("blocks"), c.GP64()).(reg.GPVirtual),
 	}
@@ -50,13 +51,14 @@ func (s *stream) eachBlock(body func()) {
 	s.DECQ(s.left)
 	s.JNZ(operand.LabelRef("block"))
 	s.Label("tail")
-	s.Load(s.Param("tail"), s.p)
-	s.Load(s.Param("tailBlocks"), s.left)
 	tailBlocks, err := s.Param("tailBlocks").Resolve()
 	if err != nil {
 		panic(err)
 	}
-	s.MOVQ(operand.U32(0), tailBlocks.Addr)
+	next := s.Load(s.Param("tailBlocks"), s.GP64())
+	s.MOVQ(s.left, tailBlocks.Addr) // zero: the tail comes only once
+	s.MOVQ(next, s.left)
+	s.Load(s.Param("tail"), s.p)
 	s.CMPQ(s.left, operand.U8(0))
 	s.JNE(operand.LabelRef("block"))
 }

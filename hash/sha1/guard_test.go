@@ -1,0 +1,91 @@
+package sha1
+
+import (
+	"bytes"
+	stdsha1 "crypto/sha1"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// guarded returns memory between two pages that must not be touched: at least
+// n bytes, up to the pages on both sides.
+func guarded(t testing.TB, n int) []byte {
+	t.Helper()
+	page := unix.Getpagesize()
+	n = (n + page - 1) / page * page
+	b, err := unix.Mmap(-1, 0, n+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Munmap(b) })
+	for _, guard := range [][]byte{b[:page], b[page+n:]} {
+		if err := unix.Mprotect(guard, unix.PROT_NONE); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b[page : page+n]
+}
+
+// TestGuardPages puts all that a kernel gets at the ends of memory.
+func TestGuardPages(t *testing.T) {
+	const longest = 4*BlockSize + 3
+	text := randomBytes(t, longest)
+	message, src, dst, tail := guarded(t, longest), guarded(t, Size), guarded(t, Size), guarded(t, 2*BlockSize)
+	start := func(b []byte, n int) []byte { return b[:n] }
+	end := func(b []byte, n int) []byte { return b[len(b)-n:] }
+	for name, at := range map[string]func(b []byte, n int) []byte{"start": start, "end": end} {
+		for n := range longest + 1 {
+			p := at(message, n)
+			copy(p, text)
+			want := stdsha1.Sum(p)
+			whole := n &^ (BlockSize - 1)
+			padded := at(tail, (n-whole+9+BlockSize-1)&^(BlockSize-1))
+			clear(padded)
+			copy(padded, p[whole:])
+			padded[n-whole] = 0x80
+			padded[len(padded)-1], padded[len(padded)-2] = byte(8*n), byte(8*n>>8)
+			for _, k := range Kernels() {
+				copy(at(src, Size), initial[:])
+				compress(k, (*[Size]byte)(at(dst, Size)), (*[Size]byte)(at(src, Size)), p[:whole], padded)
+				if !bytes.Equal(at(dst, Size), want[:]) {
+					t.Fatalf("%v, %s, len=%d: got %x, want %x", k, name, n, at(dst, Size), want)
+				}
+				if !bytes.Equal(at(src, Size), initial[:]) || !bytes.Equal(p, text[:n]) {
+					t.Fatalf("%v, %s, len=%d: what is read only was written", k, name, n)
+				}
+				var sum [Size]byte
+				if sumKernel(k, &sum, p); sum != want {
+					t.Fatalf("%v, %s, len=%d: sum is %x, want %x", k, name, n, sum, want)
+				}
+			}
+		}
+	}
+}
+
+// TestOffsets: messages and hash values are anywhere in memory.
+func TestOffsets(t *testing.T) {
+	text := randomBytes(t, 3*BlockSize)
+	sum := stdsha1.Sum(text)
+	buffer := make([]byte, len(text)+64)
+	for offset := range 64 {
+		p := buffer[offset : offset+len(text)]
+		copy(p, text)
+		for _, k := range Kernels() {
+			state := (*[Size]byte)(buffer[(offset+31)%40:]) // over a part of the message
+			var got [Size]byte
+			sumKernel(k, &got, p)
+			if got != sum {
+				t.Fatalf("%v, offset %d: got %x, want %x", k, offset, got, sum)
+			}
+			*state = initial
+			compress(k, state, state, text, nil)
+			var want [Size]byte
+			compress(Generic, &want, &initial, text, nil)
+			if *state != want {
+				t.Fatalf("%v, offset %d: in place got %x, want %x", k, offset, *state, want)
+			}
+			copy(p, text)
+		}
+	}
+}

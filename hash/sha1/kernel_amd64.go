@@ -1,0 +1,52 @@
+//go:build !purego
+
+package sha1
+
+import (
+	"unsafe"
+
+	"github.com/klauspost/cpuid/v2"
+)
+
+// requirements are the CPU features that each kernel of assembly needs, the
+// slowest kernel first.
+var requirements = []struct {
+	kernel   Kernel
+	features []cpuid.FeatureID
+}{
+	{Scalar, []cpuid.FeatureID{cpuid.SSE2}},
+	{SHANI, []cpuid.FeatureID{cpuid.SSE2, cpuid.SSSE3, cpuid.SHA}},
+}
+
+func assemblyKernels() []Kernel { return usable(&cpuid.CPU) }
+
+func usable(cpu *cpuid.CPUInfo) (kernels []Kernel) {
+	for _, r := range requirements {
+		if cpu.Supports(r.features...) {
+			kernels = append(kernels, r.kernel)
+		}
+	}
+	return kernels
+}
+
+// Each kernel reads a constant from memory of its own, so that a test can tell
+// which one has worked.
+var (
+	scalarFirstConstant = roundConstants[0]
+	shaniOrder          = [16]byte{15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}
+)
+
+// compress takes whole blocks of p and then of tail into the hash value src,
+// and puts the outcome into dst. dst may be src.
+func compress(k Kernel, dst, src *[Size]byte, p, tail []byte) {
+	pBlocks, tailBlocks := len(p)/BlockSize, len(tail)/BlockSize
+	switch k {
+	case SHANI:
+		compressSHANI(dst, src, unsafe.SliceData(p), pBlocks, unsafe.SliceData(tail), tailBlocks, &shaniOrder)
+	case Scalar:
+		var words [16]uint32
+		compressScalar(dst, src, unsafe.SliceData(p), pBlocks, unsafe.SliceData(tail), tailBlocks, &scalarFirstConstant, &words)
+	default:
+		compressPortable(k, dst, src, p, tail)
+	}
+}
