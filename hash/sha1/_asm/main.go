@@ -13,8 +13,8 @@ import (
 	"github.com/mmcloughlin/avo/printer"
 )
 
-// files maps the name of each file of assembly, and of the Go file beside it,
-// to the functions that are in it.
+// files maps the name of each file of assembly for amd64, and of the Go file
+// beside it, to the functions that are in it.
 var files = map[string][]func(c *build.Context){
 	"stream_amd64": {writeSHANI, writeScalar},
 }
@@ -53,6 +53,7 @@ func generate(pkg string) (map[string][]byte, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	contents["stream_386.s"], contents["stream_386.go"] = scalar386(pkg)
 	return contents, nil
 }
 
