@@ -202,14 +202,17 @@ func longestKey(t testing.TB, spec string) []byte {
 	return randomBytes(3, sizes[len(sizes)-1])
 }
 
-// TestRunLengths runs every number of sectors, to another place, in place and
-// misaligned, and looks at the bytes around.
+// TestRunLengths runs few sectors, any number of them, and about as many as are
+// in a batch, to another place, in place and misaligned, and looks at the bytes
+// around.
 func TestRunLengths(t *testing.T) {
-	const maxSectors = 130
+	const maxSectors = maxBatchSectors + 10
 	const first = 1<<64 - 3
-	step := 1
-	if raceEnabled {
-		step = 13
+	var lengths []int
+	for n := range maxSectors + 1 {
+		if n%13 == 0 || !raceEnabled && (n < 70 || n > maxBatchSectors-10) {
+			lengths = append(lengths, n)
+		}
 	}
 	for _, spec := range oneSpecPerMode {
 		key := longestKey(t, spec)
@@ -228,7 +231,7 @@ func TestRunLengths(t *testing.T) {
 			} {
 				src := make([]byte, len(plaintext)+64)
 				dst := make([]byte, len(plaintext)+64)
-				for n := 0; n <= maxSectors; n += step {
+				for _, n := range lengths {
 					size := n * 512
 					what := fmt.Sprintf("%s,%v,%s,sectors=%d", spec, kernel, op.name, n)
 					before := bytes.Repeat([]byte{0xaa}, len(dst))
@@ -286,7 +289,7 @@ func guarded(t *testing.T, n int, atEnd bool) []byte {
 
 func TestGuardPages(t *testing.T) {
 	for _, atEnd := range []bool{false, true} {
-		for _, sectors := range []int{1, 2, 7, 64, 65} {
+		for _, sectors := range []int{1, 2, 7, fewSectors, fewSectors + 1, maxBatchSectors, maxBatchSectors + 1} {
 			n := sectors * 512
 			src, dst := guarded(t, n, atEnd), guarded(t, n, atEnd)
 			for _, spec := range oneSpecPerMode {
