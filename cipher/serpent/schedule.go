@@ -11,9 +11,11 @@ type roundKeys [33][4]uint32
 
 // expandKey fills in the round keys for the portable code and for kernel k.
 func (c *Cipher) expandKey(key []byte, k Kernel) {
-	var plain roundKeys
+	var plain, encrypt, decrypt roundKeys
 	plain.expand(key)
-	encrypt, decrypt := plain, plain
+	// Both in one assignment would take a copy that nothing wipes.
+	encrypt = plain
+	decrypt = plain
 	encrypt.forEncryption()
 	decrypt.forDecryption()
 	encrypt.pairs(&c.pairs.encrypt)

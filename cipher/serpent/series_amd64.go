@@ -107,7 +107,7 @@ func (c *Cipher) fillTweaks(dst []byte, n int, first *block) (done bool) {
 // the low half of none overflows.
 func (c *Cipher) fillCounters(dst []byte, n int, first counter) (done bool) {
 	_ = dst[n+maxVector-1]
-	if first.lo > -uint64(n+maxVector)/BlockSize {
+	if first.lo > -(uint64(n+maxVector) / BlockSize) {
 		return false
 	}
 	words := [2]uint64{first.lo, first.hi}

@@ -88,8 +88,10 @@ func TestSeriesInVectors(t *testing.T) {
 		if got := c.fillTweaks(dst, 64, new(block)); got != want {
 			t.Errorf("%v computes tweaks in vectors: %v, want %v", k, got, want)
 		}
-		if got := c.fillCounters(dst, 64, counter{}); got != want {
-			t.Errorf("%v computes counters in vectors: %v, want %v", k, got, want)
+		for _, first := range []uint64{0, 1 << 60, 1 << 63, 1<<64 - 100} {
+			if got := c.fillCounters(dst, 64, counter{lo: first}); got != want {
+				t.Errorf("%v computes counters from %#x in vectors: %v, want %v", k, first, got, want)
+			}
 		}
 		if c.fillCounters(dst, 64, counter{lo: 1<<64 - 3}) {
 			t.Errorf("%v counts over the end of the low half in vectors", k)
