@@ -36,6 +36,8 @@ type Report struct {
 	Sectors []SectorsResult
 	SHA1    []SHA1Result
 	KDF     []KDFResult
+
+	sha1Kernel string // the chosen one
 }
 
 // SerpentResult is the speed of one mode and direction with one size of

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"serpcrypt/cipher/serpent"
+	"serpcrypt/hash/sha1"
 	"serpcrypt/internal/cpucycles"
 )
 
@@ -94,11 +95,23 @@ func TestEverySuiteIsComplete(t *testing.T) {
 			}
 		}
 	}
-	for _, size := range sizes {
-		want = append(want, fmt.Sprint("sha1", "generic", size, size), fmt.Sprint("sha1", "stdlib", size, size))
+	for size, writes := range map[int][]int{
+		16: {}, 64: {16}, 256: {16, 64}, 1024: {16, 256}, 2048: {16, 256, 1024},
+		4096: {16, 256, 1024}, 8192: {16, 256, 1024, 4096},
+	} {
+		want = append(want, fmt.Sprint("sha1", "stdlib", size, size))
+		for _, k := range sha1.Kernels() {
+			want = append(want, fmt.Sprint("sha1", k.String(), size, size))
+		}
+		for _, write := range writes {
+			want = append(want, fmt.Sprint("sha1", "stdlib", size, write), fmt.Sprint("sha1", "generic", size, write))
+			if k := sha1.Default(); k != sha1.Generic {
+				want = append(want, fmt.Sprint("sha1", k.String(), size, write))
+			}
+		}
 	}
 	for _, size := range []int{20, 32, 64} {
-		want = append(want, fmt.Sprint("kdf", "sha1", "generic", size), fmt.Sprint("kdf", "sha1", "stdlib", size),
+		want = append(want, fmt.Sprint("kdf", "sha1", sha1.Default().String(), size), fmt.Sprint("kdf", "sha1", "stdlib", size),
 			fmt.Sprint("kdf", "sha256", "stdlib", size), fmt.Sprint("kdf", "sha512", "stdlib", size))
 	}
 	for _, row := range want {
@@ -120,7 +133,7 @@ func TestEverySuiteIsComplete(t *testing.T) {
 		}
 	}
 
-	const contests = 10*5 + 4*(3+3+3) + 5 + 9
+	const contests = 10*5 + 4*(3+3+3) + 22 + 9
 	if len(steps) != 2*contests {
 		t.Fatalf("progress was told %d times, want %d", len(steps)/2, contests)
 	}
@@ -137,7 +150,7 @@ func TestSuitesAndKernelsCanBeChosen(t *testing.T) {
 		sectors += 4 * 2
 	}
 	r := run(t, Options{Suites: []string{"sha1", "sha1"}})
-	if len(r.Serpent) != 0 || len(r.Sectors) != 0 || len(r.SHA1) != 10 || len(r.KDF) != 0 {
+	if len(r.Serpent) != 0 || len(r.Sectors) != 0 || len(r.SHA1) < 3*22-1 || len(r.KDF) != 0 {
 		t.Errorf("sha1 only: %d, %d, %d and %d results", len(r.Serpent), len(r.Sectors), len(r.SHA1), len(r.KDF))
 	}
 	r = run(t, Options{Suites: []string{"sectors"}, Kernel: serpent.Generic})
@@ -296,7 +309,11 @@ func sample() *Report {
 		r.Sectors = append(r.Sectors, SectorsResult{"sectors", x.kernel, x.mode, x.op, x.sectorSize, x.bytes, x.threads,
 			130e6 * speed, 27.1 / x.ratio, x.ratio})
 	}
-	r.SHA1 = []SHA1Result{{"sha1", "stdlib", 16, 16, 1e8, 0, 1}, {"sha1", "generic", 16, 16, 9e7, 0, 0.9}}
+	r.SHA1 = []SHA1Result{
+		{"sha1", "stdlib", 16, 16, 1e8, 0, 1}, {"sha1", "generic", 16, 16, 9e7, 0, 0.9}, {"sha1", "shani", 16, 16, 2e8, 0, 2},
+		{"sha1", "stdlib", 64, 16, 1e8, 20, 1}, {"sha1", "generic", 64, 16, 9e7, 22, 0.9}, {"sha1", "shani", 64, 16, 2e8, 9.9, 2},
+	}
+	r.sha1Kernel = "shani"
 	r.KDF = []KDFResult{{"kdf", "sha1", "generic", 20, 2345678, 0.512}, {"kdf", "sha256", "stdlib", 20, 12345678, 1}}
 	return r
 }
@@ -382,18 +399,24 @@ avx512 1M/4096B  1.80x
 
 sha1, speed ratios to the standard library
 
-size    stdlib  generic
-16B     1.00x   0.90x
+size    stdlib  generic shani
+16B     1.00x   0.90x   2.00x
 
 sha1, MB/s (10^6 bytes)
 
-size    stdlib  generic
-16B     100.0   90.0
+size    stdlib  generic shani
+16B     100.0   90.0    200.0
 
 sha1, core cycles per byte
 
-size    stdlib  generic
-16B     -       -
+size    stdlib  generic shani
+16B     -       -       -
+
+sha1, core cycles per byte in writes of less, generic and shani
+
+size/write generic shani   change
+16B/16B    -       -       -55.0%
+64B/16B    22.00   9.90    -55.0%
 
 pbkdf2 by length of the key, speed ratios to the standard library
 
@@ -420,6 +443,7 @@ func TestJSON(t *testing.T) {
 	r := sample()
 	r.Serpent = r.Serpent[1:2]
 	r.Sectors = r.Sectors[4:5]
+	r.SHA1 = r.SHA1[3:5]
 	got, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -456,17 +480,19 @@ func TestJSON(t *testing.T) {
     {
       "suite": "sha1",
       "kernel": "stdlib",
-      "bytes": 16,
+      "bytes": 64,
       "update_bytes": 16,
       "bytes_per_second": 100000000,
+      "cycles_per_byte": 20,
       "ratio_to_stdlib": 1
     },
     {
       "suite": "sha1",
       "kernel": "generic",
-      "bytes": 16,
+      "bytes": 64,
       "update_bytes": 16,
       "bytes_per_second": 90000000,
+      "cycles_per_byte": 22,
       "ratio_to_stdlib": 0.9
     },
     {

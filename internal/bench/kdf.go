@@ -9,6 +9,7 @@ import (
 	"hash"
 
 	"serpcrypt/cipher/serpent"
+	"serpcrypt/hash/sha1"
 	"serpcrypt/internal/cpucycles"
 	"serpcrypt/kdf"
 )
@@ -27,7 +28,7 @@ var (
 		kernel string // of ours
 		std    func() hash.Hash
 	}{
-		{"sha1", "generic", stdsha1.New},
+		{"sha1", "", stdsha1.New}, // the chosen kernel
 		{"sha256", stdlibKernel, sha256.New},
 		{"sha512", stdlibKernel, sha512.New},
 	}
@@ -37,6 +38,9 @@ func kdfContests(report *Report, _ serpent.Kernel) ([]contest, error) {
 	password, salt := testBytes(16), testBytes(32)
 	var contests []contest
 	for _, h := range kdfHashes {
+		if h.kernel == "" {
+			h.kernel = sha1.Default().String()
+		}
 		for _, size := range keySizes {
 			theirs, ours := make([]byte, size), make([]byte, size)
 			contests = append(contests, contest{

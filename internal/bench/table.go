@@ -37,16 +37,7 @@ func (r *Report) tables() []*table {
 		add(kernel+", core cycles per byte", func(x SerpentResult) string { return asCycles(x.CyclesPerByte) })
 	}
 	tables = append(tables, sectorsTables(r.Sectors)...)
-	if len(r.SHA1) > 0 {
-		add := func(what string, cell func(SHA1Result) string) {
-			tables = append(tables, newTable("sha1, "+what, "size", r.SHA1, func(x SHA1Result) (row, column, _ string) {
-				return inBytes(x.Bytes), x.Kernel, cell(x)
-			}))
-		}
-		add("speed ratios to the standard library", func(x SHA1Result) string { return asRatio(x.RatioToStdlib) })
-		add("MB/s (10^6 bytes)", func(x SHA1Result) string { return asMegabytes(x.BytesPerSecond) })
-		add("core cycles per byte", func(x SHA1Result) string { return asCycles(x.CyclesPerByte) })
-	}
+	tables = append(tables, sha1Tables(r.SHA1, r.sha1Kernel)...)
 	if len(r.KDF) > 0 {
 		add := func(what string, cell func(KDFResult) string) {
 			tables = append(tables, newTable("pbkdf2 by length of the key, "+what, "hash", r.KDF, func(x KDFResult) (row, column, _ string) {
@@ -178,7 +169,7 @@ func newTable[T any](title, corner string, results []T, place func(T) (row, colu
 // String gives each column 8 characters, and the first as many as it needs.
 func (t *table) String() string {
 	const width = 8
-	first := width
+	first := max(width, len(t.corner)+1)
 	for _, row := range t.rows {
 		first = max(first, len(row)+1)
 	}
