@@ -33,7 +33,7 @@ func usable(cpu *cpuid.CPUInfo) (kernels []Kernel) {
 // which one has worked.
 var (
 	scalarFirstConstant = roundConstants[0]
-	shaniOrder          = [16]byte{15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}
+	shaniConstants      = [16 + 2*BlockSize]byte{0: 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 16 + BlockSize: paddingMark}
 )
 
 // compress takes whole blocks of p and then of tail into the hash value src,
@@ -42,11 +42,26 @@ func compress(k Kernel, dst, src *[Size]byte, p, tail []byte) {
 	pBlocks, tailBlocks := len(p)/BlockSize, len(tail)/BlockSize
 	switch k {
 	case SHANI:
-		compressSHANI(dst, src, unsafe.SliceData(p), pBlocks, unsafe.SliceData(tail), tailBlocks, &shaniOrder)
+		compressSHANI(dst, src, unsafe.SliceData(p), pBlocks, nil, 0, 0, 0, &shaniConstants)
+		if tailBlocks > 0 {
+			compressSHANI(dst, dst, unsafe.SliceData(tail), tailBlocks, nil, 0, 0, 0, &shaniConstants)
+		}
 	case Scalar:
 		var words [16]uint32
 		compressScalar(dst, src, unsafe.SliceData(p), pBlocks, unsafe.SliceData(tail), tailBlocks, &scalarFirstConstant, &words)
 	default:
 		compressPortable(k, dst, src, p, tail)
 	}
+}
+
+// finish takes what remains of a message of the given length into the hash value
+// src, and puts the digest into sum: whole blocks of p, and then the last
+// bytes%BlockSize bytes, which are in tail, where zeros follow.
+func finish(k Kernel, sum, src *[Size]byte, p []byte, tail *[BlockSize]byte, bytes uint64) {
+	if k != SHANI {
+		finishPadded(k, sum, src, p, tail, bytes)
+		return
+	}
+	n := int(bytes % BlockSize)
+	compressSHANI(sum, src, unsafe.SliceData(p), len(p)/BlockSize, tail, n, tailBlocks(n), int(bytes*8), &shaniConstants)
 }

@@ -41,6 +41,6 @@ func spoil(k Kernel) {
 	case Scalar:
 		scalarFirstConstant ^= 1
 	case SHANI:
-		shaniOrder[0] ^= 1
+		shaniConstants[0] ^= 1
 	}
 }

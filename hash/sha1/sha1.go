@@ -78,8 +78,18 @@ func Sum(p []byte) (sum [Size]byte) {
 //go:noinline
 func sumKernel(k Kernel, sum *[Size]byte, p []byte) {
 	whole := len(p) &^ (BlockSize - 1)
-	finish(k, sum, &initial, p[:whole], p[whole:], uint64(len(p)))
+	if whole == len(p) {
+		finish(k, sum, &initial, p, &noBytes, uint64(len(p)))
+		return
+	}
+	var tail [BlockSize]byte
+	copy(tail[:], p[whole:])
+	finish(k, sum, &initial, p[:whole], &tail, uint64(len(p)))
+	wipe(&tail)
 }
+
+// noBytes is the tail of messages of whole blocks.
+var noBytes [BlockSize]byte
 
 func (d *digest) Size() int { return Size }
 
@@ -88,9 +98,19 @@ func (d *digest) BlockSize() int { return BlockSize }
 // Reset also overwrites what was left of the message.
 func (d *digest) Reset() { *d = digest{state: initial, kernel: d.kernel} }
 
+// hashValue returns where the hash value is so far. It is not in state before the
+// first block: loading at once what Reset has stored would take a while.
+func (d *digest) hashValue() *[Size]byte {
+	if d.bytes < BlockSize {
+		return &initial
+	}
+	return &d.state
+}
+
 // Write never returns an error.
 func (d *digest) Write(p []byte) (int, error) {
 	n := len(p)
+	hashValue := d.hashValue()
 	waiting := int(d.bytes % BlockSize)
 	d.bytes += uint64(n)
 	if waiting > 0 {
@@ -100,11 +120,11 @@ func (d *digest) Write(p []byte) (int, error) {
 		}
 		p = p[copied:]
 		whole := len(p) &^ (BlockSize - 1)
-		compress(d.kernel, &d.state, &d.state, d.tail[:], p[:whole])
+		compress(d.kernel, &d.state, hashValue, d.tail[:], p[:whole])
 		d.tail = [BlockSize]byte{}
 		p = p[whole:]
 	} else if whole := len(p) &^ (BlockSize - 1); whole > 0 {
-		compress(d.kernel, &d.state, &d.state, p[:whole], nil)
+		compress(d.kernel, &d.state, hashValue, p[:whole], nil)
 		p = p[whole:]
 	}
 	copy(d.tail[:], p)
@@ -114,7 +134,7 @@ func (d *digest) Write(p []byte) (int, error) {
 // Sum appends the digest of what was written so far to b. Writing may go on.
 func (d *digest) Sum(b []byte) []byte {
 	b = append(b, make([]byte, Size)...)
-	finish(d.kernel, (*[Size]byte)(b[len(b)-Size:]), &d.state, nil, d.tail[:d.bytes%BlockSize], d.bytes)
+	finish(d.kernel, (*[Size]byte)(b[len(b)-Size:]), d.hashValue(), nil, &d.tail, d.bytes)
 	return b
 }
 
@@ -123,20 +143,29 @@ func (d *digest) Clone() (hash.Cloner, error) {
 	return &clone, nil
 }
 
-// finish takes into the hash value state what remains of a message of the given
-// length in bytes: whole blocks, and then rest, less than a block, with padding.
-func finish(k Kernel, sum, state *[Size]byte, whole, rest []byte, bytes uint64) {
-	var tail [2 * BlockSize]byte
-	n := copy(tail[:BlockSize], rest)
-	tail[n] = 0x80
-	padded := tail[:BlockSize]
-	if n >= lengthOffset {
-		padded = tail[:]
+// paddingMark is the byte that follows a message.
+const paddingMark = 0x80
+
+// tailBlocks returns how many blocks the last n bytes of a message, less than a
+// block, make with the padding (FIPS 180-4, 5.1.1).
+func tailBlocks(n int) int {
+	if n < lengthOffset {
+		return 1
 	}
+	return 2
+}
+
+// finishPadded is finish for kernels that do not pad.
+func finishPadded(k Kernel, sum, src *[Size]byte, p []byte, tail *[BlockSize]byte, bytes uint64) {
+	n := int(bytes % BlockSize)
+	var room [2 * BlockSize]byte
+	*(*[BlockSize]byte)(room[:]) = *tail
+	room[n] = paddingMark
+	padded := room[:tailBlocks(n)*BlockSize]
 	binary.BigEndian.PutUint64(padded[len(padded)-8:], bytes*8)
-	compress(k, sum, state, whole, padded)
+	compress(k, sum, src, p, padded)
 	if n > 0 {
-		wipe(&tail)
+		wipe(&room)
 	}
 }
 

@@ -4,11 +4,13 @@
 
 package sha1
 
-// compressSHANI takes blocks of p and then tailBlocks of tail into the hash value src,
-// which is kept as the bytes of a digest, and puts the outcome into dst. dst may be src.
+// compressSHANI takes blocks of p into the hash value src, which is kept as the bytes of a digest,
+// and puts the outcome into dst. dst may be src. It then does so with the last tailBytes of a
+// message of bits, which are in tail, and their padding. tailBlocks is how many blocks they make,
+// or 0 if the message has not ended. The bytes in tail that are not of the message are zero.
 //
 //go:noescape
-func compressSHANI(dst *[20]byte, src *[20]byte, p *byte, blocks int, tail *byte, tailBlocks int, order *[16]byte)
+func compressSHANI(dst *[20]byte, src *[20]byte, p *byte, blocks int, tail *[64]byte, tailBytes int, tailBlocks int, bits int, constants *[144]byte)
 
 // compressScalar takes blocks of p and then tailBlocks of tail into the hash value src,
 // which is kept as the bytes of a digest, and puts the outcome into dst. dst may be src.

@@ -2,164 +2,311 @@
 
 //go:build !purego
 
-// func compressSHANI(dst *[20]byte, src *[20]byte, p *byte, blocks int, tail *byte, tailBlocks int, order *[16]byte)
+// func compressSHANI(dst *[20]byte, src *[20]byte, p *byte, blocks int, tail *[64]byte, tailBytes int, tailBlocks int, bits int, constants *[144]byte)
 // Requires: SHA, SSE, SSE2, SSSE3
-TEXT ·compressSHANI(SB), $0-56
+TEXT ·compressSHANI(SB), $0-72
 	// dst, src: 20 bytes, five big-endian words.
-	// p, tail: 64 bytes for each block, at any address.
-	// order: 16 bytes, 15 down to 0, which reverse a register.
-	// Registers: ABCD and E of the state and of the block's start, 16 words of the schedule.
-	// Algorithm: FIPS 180-4, 6.1.2, by SHA extensions (Intel SDM, volume 2, SHA1RNDS4).
+	// p: 64 bytes for each block, at any address. tail: 64 bytes.
+	// constants: 144 bytes: 15 down to 0, which reverse a register; 64 times 0; 0x80; 63 times 0.
+	// Registers: ABCD and E of the state and of the block's start, 16 words of the schedule,
+	// the length in the lowest lanes, the reversed order, a part of the padding.
+	// Algorithm: FIPS 180-4, 5.1.1 and 6.1.2, by SHA extensions (Intel SDM, volume 2, SHA1RNDS4).
 	// No branch and no address depends on the data.
 	MOVQ   dst+0(FP), AX
 	MOVQ   src+8(FP), CX
 	MOVQ   p+16(FP), DX
 	MOVQ   blocks+24(FP), BX
-	MOVQ   order+48(FP), SI
+	MOVQ   constants+64(FP), SI
 	MOVOU  (SI), X0
-	MOVOU  (CX), X1
-	PSHUFB X0, X1
-	MOVSS  16(CX), X4
-	PSHUFB X0, X4
+	PXOR   X1, X1
+	MOVOU  (CX), X3
+	PSHUFB X0, X3
+	MOVSS  16(CX), X6
+	PSHUFB X0, X6
 	CMPQ   BX, $0x00
 	JEQ    tail
 
 block:
-	MOVO      X1, X2
-	MOVO      X4, X3
-	MOVOU     (DX), X6
-	PSHUFB    X0, X6
-	PADDL     X6, X4
-	MOVO      X1, X5
-	SHA1RNDS4 $0x00, X4, X1
-	MOVOU     16(DX), X7
-	PSHUFB    X0, X7
-	SHA1NEXTE X7, X5
-	MOVO      X1, X4
-	SHA1RNDS4 $0x00, X5, X1
-	SHA1MSG1  X7, X6
-	MOVOU     32(DX), X8
+	MOVO      X3, X4
+	MOVO      X6, X5
+	MOVOU     (DX), X8
 	PSHUFB    X0, X8
-	SHA1NEXTE X8, X4
-	MOVO      X1, X5
-	SHA1RNDS4 $0x00, X4, X1
-	SHA1MSG1  X8, X7
-	PXOR      X8, X6
-	MOVOU     48(DX), X9
+	PADDL     X8, X6
+	MOVO      X3, X7
+	SHA1RNDS4 $0x00, X6, X3
+	MOVOU     16(DX), X9
 	PSHUFB    X0, X9
-	SHA1NEXTE X9, X5
-	MOVO      X1, X4
-	SHA1MSG2  X9, X6
-	SHA1RNDS4 $0x00, X5, X1
+	SHA1NEXTE X9, X7
+	MOVO      X3, X6
+	SHA1RNDS4 $0x00, X7, X3
 	SHA1MSG1  X9, X8
-	PXOR      X9, X7
-	SHA1NEXTE X6, X4
-	MOVO      X1, X5
-	SHA1MSG2  X6, X7
-	SHA1RNDS4 $0x00, X4, X1
-	SHA1MSG1  X6, X9
-	PXOR      X6, X8
-	SHA1NEXTE X7, X5
-	MOVO      X1, X4
-	SHA1MSG2  X7, X8
-	SHA1RNDS4 $0x01, X5, X1
-	SHA1MSG1  X7, X6
-	PXOR      X7, X9
-	SHA1NEXTE X8, X4
-	MOVO      X1, X5
+	MOVOU     32(DX), X10
+	PSHUFB    X0, X10
+	SHA1NEXTE X10, X6
+	MOVO      X3, X7
+	SHA1RNDS4 $0x00, X6, X3
+	SHA1MSG1  X10, X9
+	PXOR      X10, X8
+	MOVOU     48(DX), X11
+	PSHUFB    X0, X11
+	SHA1NEXTE X11, X7
+	MOVO      X3, X6
+	SHA1MSG2  X11, X8
+	SHA1RNDS4 $0x00, X7, X3
+	SHA1MSG1  X11, X10
+	PXOR      X11, X9
+	SHA1NEXTE X8, X6
+	MOVO      X3, X7
 	SHA1MSG2  X8, X9
-	SHA1RNDS4 $0x01, X4, X1
-	SHA1MSG1  X8, X7
-	PXOR      X8, X6
-	SHA1NEXTE X9, X5
-	MOVO      X1, X4
-	SHA1MSG2  X9, X6
-	SHA1RNDS4 $0x01, X5, X1
+	SHA1RNDS4 $0x00, X6, X3
+	SHA1MSG1  X8, X11
+	PXOR      X8, X10
+	SHA1NEXTE X9, X7
+	MOVO      X3, X6
+	SHA1MSG2  X9, X10
+	SHA1RNDS4 $0x01, X7, X3
 	SHA1MSG1  X9, X8
-	PXOR      X9, X7
-	SHA1NEXTE X6, X4
-	MOVO      X1, X5
-	SHA1MSG2  X6, X7
-	SHA1RNDS4 $0x01, X4, X1
-	SHA1MSG1  X6, X9
-	PXOR      X6, X8
-	SHA1NEXTE X7, X5
-	MOVO      X1, X4
-	SHA1MSG2  X7, X8
-	SHA1RNDS4 $0x01, X5, X1
-	SHA1MSG1  X7, X6
-	PXOR      X7, X9
-	SHA1NEXTE X8, X4
-	MOVO      X1, X5
+	PXOR      X9, X11
+	SHA1NEXTE X10, X6
+	MOVO      X3, X7
+	SHA1MSG2  X10, X11
+	SHA1RNDS4 $0x01, X6, X3
+	SHA1MSG1  X10, X9
+	PXOR      X10, X8
+	SHA1NEXTE X11, X7
+	MOVO      X3, X6
+	SHA1MSG2  X11, X8
+	SHA1RNDS4 $0x01, X7, X3
+	SHA1MSG1  X11, X10
+	PXOR      X11, X9
+	SHA1NEXTE X8, X6
+	MOVO      X3, X7
 	SHA1MSG2  X8, X9
-	SHA1RNDS4 $0x02, X4, X1
-	SHA1MSG1  X8, X7
-	PXOR      X8, X6
-	SHA1NEXTE X9, X5
-	MOVO      X1, X4
-	SHA1MSG2  X9, X6
-	SHA1RNDS4 $0x02, X5, X1
+	SHA1RNDS4 $0x01, X6, X3
+	SHA1MSG1  X8, X11
+	PXOR      X8, X10
+	SHA1NEXTE X9, X7
+	MOVO      X3, X6
+	SHA1MSG2  X9, X10
+	SHA1RNDS4 $0x01, X7, X3
 	SHA1MSG1  X9, X8
-	PXOR      X9, X7
-	SHA1NEXTE X6, X4
-	MOVO      X1, X5
-	SHA1MSG2  X6, X7
-	SHA1RNDS4 $0x02, X4, X1
-	SHA1MSG1  X6, X9
-	PXOR      X6, X8
-	SHA1NEXTE X7, X5
-	MOVO      X1, X4
-	SHA1MSG2  X7, X8
-	SHA1RNDS4 $0x02, X5, X1
-	SHA1MSG1  X7, X6
-	PXOR      X7, X9
-	SHA1NEXTE X8, X4
-	MOVO      X1, X5
+	PXOR      X9, X11
+	SHA1NEXTE X10, X6
+	MOVO      X3, X7
+	SHA1MSG2  X10, X11
+	SHA1RNDS4 $0x02, X6, X3
+	SHA1MSG1  X10, X9
+	PXOR      X10, X8
+	SHA1NEXTE X11, X7
+	MOVO      X3, X6
+	SHA1MSG2  X11, X8
+	SHA1RNDS4 $0x02, X7, X3
+	SHA1MSG1  X11, X10
+	PXOR      X11, X9
+	SHA1NEXTE X8, X6
+	MOVO      X3, X7
 	SHA1MSG2  X8, X9
-	SHA1RNDS4 $0x02, X4, X1
-	SHA1MSG1  X8, X7
-	PXOR      X8, X6
-	SHA1NEXTE X9, X5
-	MOVO      X1, X4
-	SHA1MSG2  X9, X6
-	SHA1RNDS4 $0x03, X5, X1
+	SHA1RNDS4 $0x02, X6, X3
+	SHA1MSG1  X8, X11
+	PXOR      X8, X10
+	SHA1NEXTE X9, X7
+	MOVO      X3, X6
+	SHA1MSG2  X9, X10
+	SHA1RNDS4 $0x02, X7, X3
 	SHA1MSG1  X9, X8
-	PXOR      X9, X7
-	SHA1NEXTE X6, X4
-	MOVO      X1, X5
-	SHA1MSG2  X6, X7
-	SHA1RNDS4 $0x03, X4, X1
-	SHA1MSG1  X6, X9
-	PXOR      X6, X8
-	SHA1NEXTE X7, X5
-	MOVO      X1, X4
-	SHA1MSG2  X7, X8
-	SHA1RNDS4 $0x03, X5, X1
-	PXOR      X7, X9
-	SHA1NEXTE X8, X4
-	MOVO      X1, X5
+	PXOR      X9, X11
+	SHA1NEXTE X10, X6
+	MOVO      X3, X7
+	SHA1MSG2  X10, X11
+	SHA1RNDS4 $0x02, X6, X3
+	SHA1MSG1  X10, X9
+	PXOR      X10, X8
+	SHA1NEXTE X11, X7
+	MOVO      X3, X6
+	SHA1MSG2  X11, X8
+	SHA1RNDS4 $0x03, X7, X3
+	SHA1MSG1  X11, X10
+	PXOR      X11, X9
+	SHA1NEXTE X8, X6
+	MOVO      X3, X7
 	SHA1MSG2  X8, X9
-	SHA1RNDS4 $0x03, X4, X1
-	SHA1NEXTE X9, X5
-	MOVO      X1, X4
-	SHA1RNDS4 $0x03, X5, X1
-	SHA1NEXTE X3, X4
-	PADDL     X2, X1
+	SHA1RNDS4 $0x03, X6, X3
+	SHA1MSG1  X8, X11
+	PXOR      X8, X10
+	SHA1NEXTE X9, X7
+	MOVO      X3, X6
+	SHA1MSG2  X9, X10
+	SHA1RNDS4 $0x03, X7, X3
+	PXOR      X9, X11
+	SHA1NEXTE X10, X6
+	MOVO      X3, X7
+	SHA1MSG2  X10, X11
+	SHA1RNDS4 $0x03, X6, X3
+	SHA1NEXTE X11, X7
+	MOVO      X3, X6
+	SHA1RNDS4 $0x03, X7, X3
+	SHA1NEXTE X5, X6
+	PADDL     X4, X3
 	ADDQ      $0x40, DX
 	DECQ      BX
 	JNZ       block
 
 tail:
-	MOVQ   tailBlocks+40(FP), CX
-	MOVQ   BX, tailBlocks+40(FP)
-	MOVQ   CX, BX
-	MOVQ   tail+32(FP), DX
-	CMPQ   BX, $0x00
-	JNE    block
-	PSHUFB X0, X1
-	PSHUFB X0, X4
-	MOVOU  X1, (AX)
-	MOVSS  X4, 16(AX)
+	MOVQ tailBlocks+48(FP), BX
+	CMPQ BX, $0x00
+	JEQ  end
+	MOVQ tail+32(FP), CX
+	LEAQ 16(SI), DX
+	LEAQ 80(SI), SI
+	MOVQ tailBytes+40(FP), DI
+	SUBQ DI, SI
+
+tailBlock:
+	DECQ BX
+	JNZ  tailRounds
+	MOVQ bits+56(FP), DI
+	MOVQ DI, X1
+
+tailRounds:
+	MOVO      X3, X4
+	MOVO      X6, X5
+	MOVOU     (CX), X8
+	MOVOU     (SI), X2
+	POR       X2, X8
+	PSHUFB    X0, X8
+	PADDL     X8, X6
+	MOVO      X3, X7
+	SHA1RNDS4 $0x00, X6, X3
+	MOVOU     16(CX), X9
+	MOVOU     16(SI), X2
+	POR       X2, X9
+	PSHUFB    X0, X9
+	SHA1NEXTE X9, X7
+	MOVO      X3, X6
+	SHA1RNDS4 $0x00, X7, X3
+	SHA1MSG1  X9, X8
+	MOVOU     32(CX), X10
+	MOVOU     32(SI), X2
+	POR       X2, X10
+	PSHUFB    X0, X10
+	SHA1NEXTE X10, X6
+	MOVO      X3, X7
+	SHA1RNDS4 $0x00, X6, X3
+	SHA1MSG1  X10, X9
+	PXOR      X10, X8
+	MOVOU     48(CX), X11
+	MOVOU     48(SI), X2
+	POR       X2, X11
+	PSHUFB    X0, X11
+	POR       X1, X11
+	SHA1NEXTE X11, X7
+	MOVO      X3, X6
+	SHA1MSG2  X11, X8
+	SHA1RNDS4 $0x00, X7, X3
+	SHA1MSG1  X11, X10
+	PXOR      X11, X9
+	SHA1NEXTE X8, X6
+	MOVO      X3, X7
+	SHA1MSG2  X8, X9
+	SHA1RNDS4 $0x00, X6, X3
+	SHA1MSG1  X8, X11
+	PXOR      X8, X10
+	SHA1NEXTE X9, X7
+	MOVO      X3, X6
+	SHA1MSG2  X9, X10
+	SHA1RNDS4 $0x01, X7, X3
+	SHA1MSG1  X9, X8
+	PXOR      X9, X11
+	SHA1NEXTE X10, X6
+	MOVO      X3, X7
+	SHA1MSG2  X10, X11
+	SHA1RNDS4 $0x01, X6, X3
+	SHA1MSG1  X10, X9
+	PXOR      X10, X8
+	SHA1NEXTE X11, X7
+	MOVO      X3, X6
+	SHA1MSG2  X11, X8
+	SHA1RNDS4 $0x01, X7, X3
+	SHA1MSG1  X11, X10
+	PXOR      X11, X9
+	SHA1NEXTE X8, X6
+	MOVO      X3, X7
+	SHA1MSG2  X8, X9
+	SHA1RNDS4 $0x01, X6, X3
+	SHA1MSG1  X8, X11
+	PXOR      X8, X10
+	SHA1NEXTE X9, X7
+	MOVO      X3, X6
+	SHA1MSG2  X9, X10
+	SHA1RNDS4 $0x01, X7, X3
+	SHA1MSG1  X9, X8
+	PXOR      X9, X11
+	SHA1NEXTE X10, X6
+	MOVO      X3, X7
+	SHA1MSG2  X10, X11
+	SHA1RNDS4 $0x02, X6, X3
+	SHA1MSG1  X10, X9
+	PXOR      X10, X8
+	SHA1NEXTE X11, X7
+	MOVO      X3, X6
+	SHA1MSG2  X11, X8
+	SHA1RNDS4 $0x02, X7, X3
+	SHA1MSG1  X11, X10
+	PXOR      X11, X9
+	SHA1NEXTE X8, X6
+	MOVO      X3, X7
+	SHA1MSG2  X8, X9
+	SHA1RNDS4 $0x02, X6, X3
+	SHA1MSG1  X8, X11
+	PXOR      X8, X10
+	SHA1NEXTE X9, X7
+	MOVO      X3, X6
+	SHA1MSG2  X9, X10
+	SHA1RNDS4 $0x02, X7, X3
+	SHA1MSG1  X9, X8
+	PXOR      X9, X11
+	SHA1NEXTE X10, X6
+	MOVO      X3, X7
+	SHA1MSG2  X10, X11
+	SHA1RNDS4 $0x02, X6, X3
+	SHA1MSG1  X10, X9
+	PXOR      X10, X8
+	SHA1NEXTE X11, X7
+	MOVO      X3, X6
+	SHA1MSG2  X11, X8
+	SHA1RNDS4 $0x03, X7, X3
+	SHA1MSG1  X11, X10
+	PXOR      X11, X9
+	SHA1NEXTE X8, X6
+	MOVO      X3, X7
+	SHA1MSG2  X8, X9
+	SHA1RNDS4 $0x03, X6, X3
+	SHA1MSG1  X8, X11
+	PXOR      X8, X10
+	SHA1NEXTE X9, X7
+	MOVO      X3, X6
+	SHA1MSG2  X9, X10
+	SHA1RNDS4 $0x03, X7, X3
+	PXOR      X9, X11
+	SHA1NEXTE X10, X6
+	MOVO      X3, X7
+	SHA1MSG2  X10, X11
+	SHA1RNDS4 $0x03, X6, X3
+	SHA1NEXTE X11, X7
+	MOVO      X3, X6
+	SHA1RNDS4 $0x03, X7, X3
+	SHA1NEXTE X5, X6
+	PADDL     X4, X3
+	MOVQ      DX, CX
+	MOVQ      DX, SI
+	CMPQ      BX, $0x00
+	JNE       tailBlock
+
+end:
+	PSHUFB X0, X3
+	PSHUFB X0, X6
+	MOVOU  X3, (AX)
+	MOVSS  X6, 16(AX)
 	RET
 
 // func compressScalar(dst *[20]byte, src *[20]byte, p *byte, blocks int, tail *byte, tailBlocks int, firstConstant *uint32, words *[16]uint32)

@@ -12,8 +12,8 @@ const blockBytes = 64
 
 // stream is a function that takes a message, or the next part of one, into a
 // hash value. The message is in two places: first its whole blocks, where the
-// caller has them, and then its padded end. With one call for both, the hash
-// value stays in registers in between.
+// caller has them, and then its end. With one call for both, the hash value stays
+// in registers in between.
 type stream struct {
 	*build.Context
 	dst, src, p, left reg.GPVirtual // left: blocks, from p on
@@ -51,14 +51,19 @@ func (s *stream) eachBlock(body func()) {
 	s.DECQ(s.left)
 	s.JNZ(operand.LabelRef("block"))
 	s.Label("tail")
-	tailBlocks, err := s.Param("tailBlocks").Resolve()
-	if err != nil {
-		panic(err)
-	}
 	next := s.Load(s.Param("tailBlocks"), s.GP64())
-	s.MOVQ(s.left, tailBlocks.Addr) // zero: the tail comes only once
+	s.MOVQ(s.left, argument(s.Context, "tailBlocks")) // zero: the tail comes only once
 	s.MOVQ(next, s.left)
 	s.Load(s.Param("tail"), s.p)
 	s.CMPQ(s.left, operand.U8(0))
 	s.JNE(operand.LabelRef("block"))
+}
+
+// argument returns where a parameter is on the stack.
+func argument(c *build.Context, name string) operand.Mem {
+	basic, err := c.Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return basic.Addr
 }
