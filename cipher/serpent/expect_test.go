@@ -28,5 +28,5 @@ func TestExpectedKernel(t *testing.T) {
 	if got := Kernels(); !slices.Equal(got, want) {
 		t.Errorf("the kernels are %v, want %v", got, want)
 	}
-	t.Logf("kernels here: %v, not here: %v", want, lacking)
+	t.Logf("kernels of serpent here: %v, not here: %v", want, lacking)
 }
