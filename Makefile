@@ -1,6 +1,6 @@
 # Each target is one command; `make help` lists them.
 
-.PHONY: build quickstart test test-dmcrypt bench bench-peers generate install clean help
+.PHONY: build quickstart test test-i386 test-dmcrypt bench bench-peers generate install clean help
 .DEFAULT_GOAL := build
 
 PREFIX ?= /usr/local
@@ -13,6 +13,9 @@ quickstart: ## build it and show a container's whole life, in a temporary folder
 
 test: ## run all tests
 	@scripts/test.sh
+
+test-i386: ## run tests as 32-bit programs, in an emulated machine
+	@test/i386/run.sh
 
 test-dmcrypt: ## exchange containers with the kernel's dm-crypt, in an emulated machine
 	@test/dmcrypt/run.sh
@@ -33,4 +36,4 @@ clean: ## remove what was built
 	rm -rf bin build
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 15
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 15

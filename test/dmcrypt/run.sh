@@ -3,14 +3,14 @@
 # emulated machine, both ways: bare volumes in every cipher mode, and ext4 file
 # systems. Prints a line for each check, and a summary.
 #
-# SERPCRYPT_GUEST=DIR   where the emulated machine is kept (build/dmcrypt-guest)
+# SERPCRYPT_GUEST=DIR   where the emulated machine is kept (build/guest)
 . "$(dirname "$0")/../../scripts/common.sh"
 
 need_go
 need_packages fusermount3=fuse3 mkfs.ext4=e2fsprogs losetup=mount cmp=diffutils
 need_fuse
-guest=${SERPCRYPT_GUEST:-$root/build/dmcrypt-guest}
-test/dmcrypt/build-guest.sh "$guest"
+guest=${SERPCRYPT_GUEST:-$root/build/guest}
+test/guest/build.sh "$guest"
 build
 PATH=$root/bin:$PATH
 
@@ -45,7 +45,7 @@ inside() { # inside CONTAINER COMMAND... runs COMMAND in the opened container
 # in_guest STAGE runs that part of in-guest.sh, which says "ok" and "FAIL" as here.
 in_guest() {
 	echo "$1" >stage
-	"$root/test/dmcrypt/guest.sh" -t 400 -f stage -f passphrase -f ciphers -f before -f after \
+	"$root/test/guest/run.sh" -t 400 -f stage -f passphrase -f ciphers -f before -f after \
 		"$guest" "$root/test/dmcrypt/in-guest.sh" "${disks[@]}" | tee -a log ||
 		echo "FAIL the guest ended with status ${PIPESTATUS[0]}" | tee -a log
 }

@@ -1,17 +1,17 @@
 #!/bin/bash
-# build-guest.sh FOLDER - puts into FOLDER the kernel (vmlinux) and the first
-# file system (initrd.cpio) of a small machine with the real dm-crypt and
-# cryptsetup, which guest.sh runs. Where FOLDER is up to date, it does nothing.
+# build.sh FOLDER - puts into FOLDER the kernel (vmlinux) and the first file
+# system (initrd.cpio) of a small machine with the real dm-crypt and cryptsetup,
+# which run.sh starts. Where FOLDER is up to date, it does nothing.
 #
 # For Debian on amd64, whose kernel package is taken. Kernel and busybox are only
 # downloaded and unpacked, never installed; the rest is copied from this system.
 . "$(dirname "$0")/../../scripts/common.sh"
 
-[ $# = 1 ] || die "usage: build-guest.sh FOLDER"
+[ $# = 1 ] || die "usage: build.sh FOLDER"
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 grep -qx 'ID=debian' /etc/os-release && [ "$(dpkg --print-architecture)" = amd64 ] ||
-	die "the test with dm-crypt takes its kernel from Debian on amd64, and this is another system"
+	die "the emulated machine takes its kernel from Debian on amd64, and this is another system"
 
 need_packages qemu-system-x86_64=qemu-system-x86 cryptsetup=cryptsetup-bin dmsetup=dmsetup \
 	mkfs.ext4=e2fsprogs blockdev=util-linux modprobe=kmod cpio=cpio xz=xz-utils

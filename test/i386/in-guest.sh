@@ -1,0 +1,25 @@
+#!/bin/bash
+# Runs in the emulated machine: the test programs that run.sh has packed, two at
+# a time, by the lines "PROGRAM KERNEL TESTS" of /in/list. KERNEL is the one that
+# Serpent should choose. Prints what `go test -v` prints.
+
+# There is no Go here, and sixteen million iterations would take minutes.
+without='^(TestGeneratedCodeIsCurrent|TestPBKDF2ManyIterations)$'
+
+mkdir /tmp/tests && cd /tmp/tests && tar -xf /in/tests.tar || exit
+
+run() { # run PROGRAM KERNEL TESTS
+	local start=$SECONDS said verdict="ok  "
+	# An emulated processor is slow enough for goroutines to be stopped in the
+	# midst of the ciphers, which saves registers to stacks that tests look at.
+	said=$(cd "$(dirname "$1")" && GODEBUG=asyncpreemptoff=1 SERPCRYPT_EXPECT_KERNEL=$2 \
+		"./$(basename "$1")" -test.v -test.timeout 10m -test.run "$3" -test.skip "$without" 2>&1) ||
+		verdict=FAIL
+	until mkdir /tmp/printing 2>/dev/null; do sleep 0.1; done
+	printf '%s\n%s\tserpcrypt/%s\t%ss\n' "$said" "$verdict" "$1" $((SECONDS - start))
+	rmdir /tmp/printing
+	[ "$verdict" != FAIL ]
+}
+export -f run
+export without
+xargs -P 2 -n 3 bash -c 'run "$@"' - </in/list

@@ -1,0 +1,51 @@
+#!/bin/bash
+# Runs tests as 32-bit programs, which not every machine can, in an emulated one;
+# and those of cipher/serpent as 64-bit programs under a kernel that does not save
+# the registers of AVX, where SSE2 should be chosen, and under one that does.
+#
+# SERPCRYPT_GUEST=DIR   where the emulated machine is kept (build/guest)
+. "$(dirname "$0")/../../scripts/common.sh"
+
+need_go
+guest=${SERPCRYPT_GUEST:-$root/build/guest}
+test/guest/build.sh "$guest"
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/serpcrypt-i386.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
+
+# The slowest first. volume would take as long as all of these.
+packages='cipher/modes volume/luks1 cipher/serpent hash/sha1 volume/af kdf internal/hashes internal/secret'
+
+pack() { # pack ARCHITECTURE PACKAGE
+	mkdir -p "$work/tests/$2"
+	GOARCH=$1 CGO_ENABLED=0 go test -c -o "$work/tests/$2/$1.test" "./$2"
+	[ ! -d "$2/testdata" ] || cp -r "$2/testdata" "$work/tests/$2/"
+}
+
+# in_guest PARAMETER runs the tests listed on stdin, as in-guest.sh wants them,
+# with that parameter for the kernel.
+in_guest() {
+	cat >"$work/list"
+	test/guest/run.sh -t 1500 -a "$1" -f "$work/tests.tar" -f "$work/list" "$guest" test/i386/in-guest.sh |
+		tr -d '\r' | awk -v tally="$work/tally" -f scripts/go-test.awk
+}
+
+for package in $packages; do pack 386 $package; done
+pack amd64 cipher/serpent
+cp go.mod "$work/tests/"
+cp -r testdata "$work/tests/"
+tar -cf "$work/tests.tar" -C "$work/tests" .
+
+failed=0
+{
+	for package in $packages; do echo "$package/386.test generic ."; done
+	echo 'cipher/serpent/amd64.test sse2 ^TestExpectedKernel$'
+} | in_guest noxsave || failed=1
+echo 'cipher/serpent/amd64.test avx2 ^TestExpectedKernel$' | in_guest '' || failed=1
+
+awk '
+/^! / { print }
+!/^! / { pass += $1; fail += $2; skip += $3 }
+END { print "\n" pass + 0 " passed, " fail + 0 " failed, " skip + 0 " skipped" }' "$work/tally"
+[ $failed = 0 ]
