@@ -13,7 +13,7 @@ import (
 func kernelFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "kernel", Value: "auto", EnvVars: []string{"SERPCRYPT_KERNEL"}, Usage: "which `CODE` computes Serpent: auto, generic, sse2, avx2, avx512"},
-		&cli.StringFlag{Name: "sha1-kernel", Value: "auto", EnvVars: []string{"SERPCRYPT_SHA1_KERNEL"}, Usage: "which `CODE` computes SHA-1: auto, looped, generic, scalar, shani"},
+		&cli.StringFlag{Name: "sha1-kernel", Value: "auto", EnvVars: []string{"SERPCRYPT_SHA1_KERNEL"}, Usage: "which `CODE` computes SHA-1: auto, looped, generic, scalar, avx2, shani"},
 	}
 }
 

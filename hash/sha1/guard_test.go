@@ -29,7 +29,7 @@ func guarded(t testing.TB, n int) []byte {
 
 // TestGuardPages puts all that a kernel gets at the ends of memory.
 func TestGuardPages(t *testing.T) {
-	const longest = 4*BlockSize + 3
+	const longest = 12*BlockSize + 3
 	text := randomBytes(t, longest)
 	message, src, dst, tail := guarded(t, longest), guarded(t, Size), guarded(t, Size), guarded(t, BlockSize)
 	start := func(b []byte, n int) []byte { return b[:n] }
@@ -63,7 +63,7 @@ func TestGuardPages(t *testing.T) {
 
 // TestOffsets: messages and hash values are anywhere in memory.
 func TestOffsets(t *testing.T) {
-	text := randomBytes(t, 3*BlockSize)
+	text := randomBytes(t, 12*BlockSize)
 	sum := stdsha1.Sum(text)
 	buffer := make([]byte, len(text)+64)
 	for offset := range 64 {

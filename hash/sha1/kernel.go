@@ -15,11 +15,12 @@ const (
 	Looped                // plain Go, the rounds in loops: to compare with
 	Generic               // plain Go, the rounds written out
 	Scalar                // amd64 and 386, general registers
+	AVX2                  // amd64 with AVX2 and BMI2, vectors for the schedules
 	SHANI                 // amd64 with SHA extensions
 )
 
 // kernelNames is indexed by Kernel.
-var kernelNames = [...]string{Auto: "auto", Looped: "looped", Generic: "generic", Scalar: "scalar", SHANI: "shani"}
+var kernelNames = [...]string{Auto: "auto", Looped: "looped", Generic: "generic", Scalar: "scalar", AVX2: "avx2", SHANI: "shani"}
 
 // KernelError tells that a kernel cannot be used.
 type KernelError struct {

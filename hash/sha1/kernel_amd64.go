@@ -15,6 +15,7 @@ var requirements = []struct {
 	features []cpuid.FeatureID
 }{
 	{Scalar, []cpuid.FeatureID{cpuid.SSE2}},
+	{AVX2, []cpuid.FeatureID{cpuid.SSE2, cpuid.AVX2, cpuid.BMI2}},
 	{SHANI, []cpuid.FeatureID{cpuid.SSE2, cpuid.SSSE3, cpuid.SHA}},
 }
 
@@ -33,8 +34,27 @@ func usable(cpu *cpuid.CPUInfo) (kernels []Kernel) {
 // which one has worked.
 var (
 	scalarFirstConstant = roundConstants[0]
+	avx2Constants       = newAVX2Constants()
 	shaniConstants      = [16 + 2*BlockSize]byte{0: 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 16 + BlockSize: paddingMark}
 )
+
+// vectorConstants are those of compressAVX2, and the first constant for the
+// blocks that it leaves over.
+type vectorConstants struct {
+	forVectors [4*8 + 8]uint32
+	first      uint32
+}
+
+func newAVX2Constants() (c vectorConstants) {
+	for i := range 4 * 8 {
+		c.forVectors[i] = roundConstants[i/8]
+	}
+	for i := range 8 {
+		c.forVectors[4*8+i] = 0x00010203 + 0x04040404*uint32(i%4)
+	}
+	c.first = roundConstants[0]
+	return c
+}
 
 // compress takes whole blocks of p and then of tail into the hash value src,
 // and puts the outcome into dst. dst may be src.
@@ -46,12 +66,30 @@ func compress(k Kernel, dst, src *[Size]byte, p, tail []byte) {
 		if tailBlocks > 0 {
 			compressSHANI(dst, dst, unsafe.SliceData(tail), tailBlocks, nil, 0, 0, 0, &shaniConstants)
 		}
+	case AVX2:
+		compressByPairs(dst, src, p, tail)
 	case Scalar:
 		var words [16]uint32
 		compressScalar(dst, src, unsafe.SliceData(p), pBlocks, unsafe.SliceData(tail), tailBlocks, &scalarFirstConstant, &words)
 	default:
 		compressPortable(k, dst, src, p, tail)
 	}
+}
+
+// minPairs is how many pairs of blocks compressAVX2 needs to be faster than
+// compressScalar: before the first rounds it computes two whole schedules.
+const minPairs = 5
+
+// compressByPairs is compress by AVX2 as far as that is of use.
+func compressByPairs(dst, src *[Size]byte, p, tail []byte) {
+	if pairs := len(p) / (2 * BlockSize); pairs >= minPairs {
+		var words [2 * 2 * 80]uint32
+		*dst = *src
+		compressAVX2(dst, unsafe.SliceData(p), pairs, &avx2Constants.forVectors, &words)
+		src, p = dst, p[pairs*2*BlockSize:]
+	}
+	var words [16]uint32
+	compressScalar(dst, src, unsafe.SliceData(p), len(p)/BlockSize, unsafe.SliceData(tail), len(tail)/BlockSize, &avx2Constants.first, &words)
 }
 
 // finish takes what remains of a message of the given length into the hash value

@@ -95,7 +95,7 @@ func TestKernelNames(t *testing.T) {
 // tells which one has worked. Generic has none: it is what is left.
 func TestWhichKernel(t *testing.T) {
 	defer SetDefault(Auto)
-	message := randomBytes(t, 300)
+	message := randomBytes(t, 3000)
 	want := stdsha1.Sum(message)
 	digests := func(k Kernel) (sums [][]byte) {
 		if err := SetDefault(k); err != nil {

@@ -17,3 +17,9 @@ func compressSHANI(dst *[20]byte, src *[20]byte, p *byte, blocks int, tail *[64]
 //
 //go:noescape
 func compressScalar(dst *[20]byte, src *[20]byte, p *byte, blocks int, tail *byte, tailBlocks int, firstConstant *uint32, words *[16]uint32)
+
+// compressAVX2 takes pairs > 0 times two blocks of p into the hash value, which is kept as the
+// bytes of a digest.
+//
+//go:noescape
+func compressAVX2(state *[20]byte, p *byte, pairs int, constants *[40]uint32, words *[320]uint32)

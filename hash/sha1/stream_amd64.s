@@ -1614,3 +1614,1944 @@ tail:
 	MOVOU  X0, 32(DI)
 	MOVOU  X0, 48(DI)
 	RET
+
+// func compressAVX2(state *[20]byte, p *byte, pairs int, constants *[40]uint32, words *[320]uint32)
+// Requires: AVX, AVX2, BMI2
+TEXT ·compressAVX2(SB), $0-40
+	// state: 20 bytes, five big-endian words.
+	// p: 128 bytes for each pair, at any address.
+	// constants: 160 bytes: those of each 20 rounds, each 8 times; twice the order of bytes that
+	// reverses four words.
+	// words: 1280 bytes for two schedules of two blocks with the constants added, four words of
+	// one block and then of the other. All zero in the end.
+	// Registers: 32 words of the schedule for each block; a to e, two terms of a round.
+	// Algorithm: FIPS 180-4, 6.1.2; the schedule as in M. Locktyukhin, Improving the Performance of
+	// the Secure Hash Algorithm (SHA-1), Intel, 2010.
+	// No branch and no address depends on the data.
+	MOVQ        p+8(FP), AX
+	MOVQ        pairs+16(FP), CX
+	MOVQ        words+32(FP), DX
+	LEAQ        640(DX), BX
+	MOVQ        constants+24(FP), SI
+	VMOVDQU     (AX), X0
+	VINSERTI128 $0x01, 64(AX), Y0, Y0
+	VPSHUFB     128(SI), Y0, Y0
+	VPADDD      (SI), Y0, Y10
+	VMOVDQU     Y10, (DX)
+	VMOVDQU     16(AX), X1
+	VINSERTI128 $0x01, 80(AX), Y1, Y1
+	VPSHUFB     128(SI), Y1, Y1
+	VPADDD      (SI), Y1, Y10
+	VMOVDQU     Y10, 32(DX)
+	VMOVDQU     32(AX), X2
+	VINSERTI128 $0x01, 96(AX), Y2, Y2
+	VPSHUFB     128(SI), Y2, Y2
+	VPADDD      (SI), Y2, Y10
+	VMOVDQU     Y10, 64(DX)
+	VMOVDQU     48(AX), X3
+	VINSERTI128 $0x01, 112(AX), Y3, Y3
+	VPSHUFB     128(SI), Y3, Y3
+	VPADDD      (SI), Y3, Y10
+	VMOVDQU     Y10, 96(DX)
+	VPALIGNR    $0x08, Y0, Y1, Y8
+	VPSRLDQ     $0x04, Y3, Y9
+	VPXOR       Y0, Y8, Y8
+	VPXOR       Y2, Y9, Y9
+	VPXOR       Y8, Y9, Y8
+	VPSLLDQ     $0x0c, Y8, Y9
+	VPSRLD      $0x1f, Y8, Y10
+	VPADDD      Y8, Y8, Y8
+	VPOR        Y8, Y10, Y8
+	VPSRLD      $0x1e, Y9, Y10
+	VPSLLD      $0x02, Y9, Y9
+	VPXOR       Y8, Y10, Y8
+	VPXOR       Y8, Y9, Y4
+	VPADDD      (SI), Y4, Y10
+	VMOVDQU     Y10, 128(DX)
+	VPALIGNR    $0x08, Y1, Y2, Y8
+	VPSRLDQ     $0x04, Y4, Y9
+	VPXOR       Y1, Y8, Y8
+	VPXOR       Y3, Y9, Y9
+	VPXOR       Y8, Y9, Y8
+	VPSLLDQ     $0x0c, Y8, Y9
+	VPSRLD      $0x1f, Y8, Y10
+	VPADDD      Y8, Y8, Y8
+	VPOR        Y8, Y10, Y8
+	VPSRLD      $0x1e, Y9, Y10
+	VPSLLD      $0x02, Y9, Y9
+	VPXOR       Y8, Y10, Y8
+	VPXOR       Y8, Y9, Y5
+	VPADDD      32(SI), Y5, Y10
+	VMOVDQU     Y10, 160(DX)
+	VPALIGNR    $0x08, Y2, Y3, Y8
+	VPSRLDQ     $0x04, Y5, Y9
+	VPXOR       Y2, Y8, Y8
+	VPXOR       Y4, Y9, Y9
+	VPXOR       Y8, Y9, Y8
+	VPSLLDQ     $0x0c, Y8, Y9
+	VPSRLD      $0x1f, Y8, Y10
+	VPADDD      Y8, Y8, Y8
+	VPOR        Y8, Y10, Y8
+	VPSRLD      $0x1e, Y9, Y10
+	VPSLLD      $0x02, Y9, Y9
+	VPXOR       Y8, Y10, Y8
+	VPXOR       Y8, Y9, Y6
+	VPADDD      32(SI), Y6, Y10
+	VMOVDQU     Y10, 192(DX)
+	VPALIGNR    $0x08, Y3, Y4, Y8
+	VPSRLDQ     $0x04, Y6, Y9
+	VPXOR       Y3, Y8, Y8
+	VPXOR       Y5, Y9, Y9
+	VPXOR       Y8, Y9, Y8
+	VPSLLDQ     $0x0c, Y8, Y9
+	VPSRLD      $0x1f, Y8, Y10
+	VPADDD      Y8, Y8, Y8
+	VPOR        Y8, Y10, Y8
+	VPSRLD      $0x1e, Y9, Y10
+	VPSLLD      $0x02, Y9, Y9
+	VPXOR       Y8, Y10, Y8
+	VPXOR       Y8, Y9, Y7
+	VPADDD      32(SI), Y7, Y10
+	VMOVDQU     Y10, 224(DX)
+	VPALIGNR    $0x08, Y6, Y7, Y8
+	VPXOR       Y4, Y0, Y0
+	VPXOR       Y1, Y8, Y8
+	VPXOR       Y8, Y0, Y8
+	VPSRLD      $0x1e, Y8, Y9
+	VPSLLD      $0x02, Y8, Y8
+	VPOR        Y8, Y9, Y0
+	VPADDD      32(SI), Y0, Y10
+	VMOVDQU     Y10, 256(DX)
+	VPALIGNR    $0x08, Y7, Y0, Y8
+	VPXOR       Y5, Y1, Y1
+	VPXOR       Y2, Y8, Y8
+	VPXOR       Y8, Y1, Y8
+	VPSRLD      $0x1e, Y8, Y9
+	VPSLLD      $0x02, Y8, Y8
+	VPOR        Y8, Y9, Y1
+	VPADDD      32(SI), Y1, Y10
+	VMOVDQU     Y10, 288(DX)
+	VPALIGNR    $0x08, Y0, Y1, Y8
+	VPXOR       Y6, Y2, Y2
+	VPXOR       Y3, Y8, Y8
+	VPXOR       Y8, Y2, Y8
+	VPSRLD      $0x1e, Y8, Y9
+	VPSLLD      $0x02, Y8, Y8
+	VPOR        Y8, Y9, Y2
+	VPADDD      64(SI), Y2, Y10
+	VMOVDQU     Y10, 320(DX)
+	VPALIGNR    $0x08, Y1, Y2, Y8
+	VPXOR       Y7, Y3, Y3
+	VPXOR       Y4, Y8, Y8
+	VPXOR       Y8, Y3, Y8
+	VPSRLD      $0x1e, Y8, Y9
+	VPSLLD      $0x02, Y8, Y8
+	VPOR        Y8, Y9, Y3
+	VPADDD      64(SI), Y3, Y10
+	VMOVDQU     Y10, 352(DX)
+	VPALIGNR    $0x08, Y2, Y3, Y8
+	VPXOR       Y0, Y4, Y4
+	VPXOR       Y5, Y8, Y8
+	VPXOR       Y8, Y4, Y8
+	VPSRLD      $0x1e, Y8, Y9
+	VPSLLD      $0x02, Y8, Y8
+	VPOR        Y8, Y9, Y4
+	VPADDD      64(SI), Y4, Y10
+	VMOVDQU     Y10, 384(DX)
+	VPALIGNR    $0x08, Y3, Y4, Y8
+	VPXOR       Y1, Y5, Y5
+	VPXOR       Y6, Y8, Y8
+	VPXOR       Y8, Y5, Y8
+	VPSRLD      $0x1e, Y8, Y9
+	VPSLLD      $0x02, Y8, Y8
+	VPOR        Y8, Y9, Y5
+	VPADDD      64(SI), Y5, Y10
+	VMOVDQU     Y10, 416(DX)
+	VPALIGNR    $0x08, Y4, Y5, Y8
+	VPXOR       Y2, Y6, Y6
+	VPXOR       Y7, Y8, Y8
+	VPXOR       Y8, Y6, Y8
+	VPSRLD      $0x1e, Y8, Y9
+	VPSLLD      $0x02, Y8, Y8
+	VPOR        Y8, Y9, Y6
+	VPADDD      64(SI), Y6, Y10
+	VMOVDQU     Y10, 448(DX)
+	VPALIGNR    $0x08, Y5, Y6, Y8
+	VPXOR       Y3, Y7, Y7
+	VPXOR       Y0, Y8, Y8
+	VPXOR       Y8, Y7, Y8
+	VPSRLD      $0x1e, Y8, Y9
+	VPSLLD      $0x02, Y8, Y8
+	VPOR        Y8, Y9, Y7
+	VPADDD      96(SI), Y7, Y10
+	VMOVDQU     Y10, 480(DX)
+	VPALIGNR    $0x08, Y6, Y7, Y8
+	VPXOR       Y4, Y0, Y0
+	VPXOR       Y1, Y8, Y8
+	VPXOR       Y8, Y0, Y8
+	VPSRLD      $0x1e, Y8, Y9
+	VPSLLD      $0x02, Y8, Y8
+	VPOR        Y8, Y9, Y0
+	VPADDD      96(SI), Y0, Y10
+	VMOVDQU     Y10, 512(DX)
+	VPALIGNR    $0x08, Y7, Y0, Y8
+	VPXOR       Y5, Y1, Y1
+	VPXOR       Y2, Y8, Y8
+	VPXOR       Y8, Y1, Y8
+	VPSRLD      $0x1e, Y8, Y9
+	VPSLLD      $0x02, Y8, Y8
+	VPOR        Y8, Y9, Y1
+	VPADDD      96(SI), Y1, Y10
+	VMOVDQU     Y10, 544(DX)
+	VPALIGNR    $0x08, Y0, Y1, Y8
+	VPXOR       Y6, Y2, Y2
+	VPXOR       Y3, Y8, Y8
+	VPXOR       Y8, Y2, Y8
+	VPSRLD      $0x1e, Y8, Y9
+	VPSLLD      $0x02, Y8, Y8
+	VPOR        Y8, Y9, Y2
+	VPADDD      96(SI), Y2, Y10
+	VMOVDQU     Y10, 576(DX)
+	VPALIGNR    $0x08, Y1, Y2, Y8
+	VPXOR       Y7, Y3, Y3
+	VPXOR       Y4, Y8, Y8
+	VPXOR       Y8, Y3, Y8
+	VPSRLD      $0x1e, Y8, Y9
+	VPSLLD      $0x02, Y8, Y8
+	VPOR        Y8, Y9, Y3
+	VPADDD      96(SI), Y3, Y10
+	VMOVDQU     Y10, 608(DX)
+	MOVQ        state+0(FP), R11
+	MOVL        (R11), SI
+	BSWAPL      SI
+	MOVL        SI, (R11)
+	MOVL        4(R11), DI
+	BSWAPL      DI
+	MOVL        DI, 4(R11)
+	MOVL        8(R11), R8
+	BSWAPL      R8
+	MOVL        R8, 8(R11)
+	MOVL        12(R11), R9
+	BSWAPL      R9
+	MOVL        R9, 12(R11)
+	MOVL        16(R11), R10
+	BSWAPL      R10
+	MOVL        R10, 16(R11)
+
+pair:
+	CMPQ CX, $0x01
+	JEQ  lastPair
+	ADDQ $+128, AX
+
+lastPair:
+	MOVQ        constants+24(FP), R11
+	ADDL        (DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	ANDL        DI, R12
+	XORL        R9, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VMOVDQU     (AX), X11
+	ADDL        4(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	ANDL        SI, R12
+	XORL        R8, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VINSERTI128 $0x01, 64(AX), Y11, Y11
+	ADDL        8(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	ANDL        R10, R12
+	XORL        DI, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPSHUFB     128(R11), Y11, Y11
+	ADDL        12(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	ANDL        R9, R12
+	XORL        SI, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPADDD      (R11), Y11, Y6
+	ADDL        32(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	ANDL        R8, R12
+	XORL        R10, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VMOVDQU     Y6, (BX)
+	ADDL        36(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	ANDL        DI, R12
+	XORL        R9, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VMOVDQU     16(AX), X12
+	VINSERTI128 $0x01, 80(AX), Y12, Y12
+	ADDL        40(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	ANDL        SI, R12
+	XORL        R8, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPSHUFB     128(R11), Y12, Y12
+	ADDL        44(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	ANDL        R10, R12
+	XORL        DI, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPADDD      (R11), Y12, Y6
+	ADDL        64(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	ANDL        R9, R12
+	XORL        SI, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VMOVDQU     Y6, 32(BX)
+	ADDL        68(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	ANDL        R8, R12
+	XORL        R10, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VMOVDQU     32(AX), X13
+	ADDL        72(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	ANDL        DI, R12
+	XORL        R9, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VINSERTI128 $0x01, 96(AX), Y13, Y13
+	ADDL        76(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	ANDL        SI, R12
+	XORL        R8, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPSHUFB     128(R11), Y13, Y13
+	VPADDD      (R11), Y13, Y6
+	ADDL        96(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	ANDL        R10, R12
+	XORL        DI, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VMOVDQU     Y6, 64(BX)
+	ADDL        100(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	ANDL        R9, R12
+	XORL        SI, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VMOVDQU     48(AX), X14
+	ADDL        104(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	ANDL        R8, R12
+	XORL        R10, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VINSERTI128 $0x01, 112(AX), Y14, Y14
+	ADDL        108(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	ANDL        DI, R12
+	XORL        R9, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPSHUFB     128(R11), Y14, Y14
+	ADDL        128(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	ANDL        SI, R12
+	XORL        R8, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPADDD      (R11), Y14, Y6
+	ADDL        132(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	ANDL        R10, R12
+	XORL        DI, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VMOVDQU     Y6, 96(BX)
+	VPALIGNR    $0x08, Y11, Y12, Y4
+	ADDL        136(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	ANDL        R9, R12
+	XORL        SI, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPSRLDQ     $0x04, Y14, Y5
+	ADDL        140(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	ANDL        R8, R12
+	XORL        R10, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPXOR       Y11, Y4, Y4
+	ADDL        160(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	XORL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPXOR       Y13, Y5, Y5
+	ADDL        164(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	XORL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPXOR       Y4, Y5, Y4
+	ADDL        168(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	XORL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPSLLDQ     $0x0c, Y4, Y5
+	VPSRLD      $0x1f, Y4, Y6
+	ADDL        172(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	XORL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPADDD      Y4, Y4, Y4
+	ADDL        192(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	XORL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPOR        Y4, Y6, Y4
+	ADDL        196(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	XORL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPSRLD      $0x1e, Y5, Y6
+	ADDL        200(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	XORL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPSLLD      $0x02, Y5, Y5
+	ADDL        204(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	XORL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPXOR       Y4, Y6, Y4
+	ADDL        224(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	XORL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPXOR       Y4, Y5, Y0
+	VPADDD      (R11), Y0, Y6
+	ADDL        228(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	XORL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VMOVDQU     Y6, 128(BX)
+	ADDL        232(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	XORL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPALIGNR    $0x08, Y12, Y13, Y4
+	ADDL        236(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	XORL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPSRLDQ     $0x04, Y0, Y5
+	ADDL        256(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	XORL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPXOR       Y12, Y4, Y4
+	ADDL        260(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	XORL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPXOR       Y14, Y5, Y5
+	ADDL        264(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	XORL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPXOR       Y4, Y5, Y4
+	VPSLLDQ     $0x0c, Y4, Y5
+	ADDL        268(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	XORL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPSRLD      $0x1f, Y4, Y6
+	ADDL        288(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	XORL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPADDD      Y4, Y4, Y4
+	ADDL        292(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	XORL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPOR        Y4, Y6, Y4
+	ADDL        296(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	XORL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPSRLD      $0x1e, Y5, Y6
+	ADDL        300(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	XORL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPSLLD      $0x02, Y5, Y5
+	VPXOR       Y4, Y6, Y4
+	ADDL        320(DX), R10
+	MOVL        R8, R12
+	ANDL        R9, R12
+	ADDL        R12, R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	ANDL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPXOR       Y4, Y5, Y1
+	ADDL        324(DX), R9
+	MOVL        DI, R12
+	ANDL        R8, R12
+	ADDL        R12, R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	ANDL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPADDD      32(R11), Y1, Y6
+	ADDL        328(DX), R8
+	MOVL        SI, R12
+	ANDL        DI, R12
+	ADDL        R12, R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	ANDL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VMOVDQU     Y6, 160(BX)
+	ADDL        332(DX), DI
+	MOVL        R10, R12
+	ANDL        SI, R12
+	ADDL        R12, DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	ANDL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPALIGNR    $0x08, Y13, Y14, Y4
+	ADDL        352(DX), SI
+	MOVL        R9, R12
+	ANDL        R10, R12
+	ADDL        R12, SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	ANDL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPSRLDQ     $0x04, Y1, Y5
+	ADDL        356(DX), R10
+	MOVL        R8, R12
+	ANDL        R9, R12
+	ADDL        R12, R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	ANDL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPXOR       Y13, Y4, Y4
+	VPXOR       Y0, Y5, Y5
+	ADDL        360(DX), R9
+	MOVL        DI, R12
+	ANDL        R8, R12
+	ADDL        R12, R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	ANDL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPXOR       Y4, Y5, Y4
+	ADDL        364(DX), R8
+	MOVL        SI, R12
+	ANDL        DI, R12
+	ADDL        R12, R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	ANDL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPSLLDQ     $0x0c, Y4, Y5
+	ADDL        384(DX), DI
+	MOVL        R10, R12
+	ANDL        SI, R12
+	ADDL        R12, DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	ANDL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPSRLD      $0x1f, Y4, Y6
+	ADDL        388(DX), SI
+	MOVL        R9, R12
+	ANDL        R10, R12
+	ADDL        R12, SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	ANDL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPADDD      Y4, Y4, Y4
+	ADDL        392(DX), R10
+	MOVL        R8, R12
+	ANDL        R9, R12
+	ADDL        R12, R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	ANDL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPOR        Y4, Y6, Y4
+	ADDL        396(DX), R9
+	MOVL        DI, R12
+	ANDL        R8, R12
+	ADDL        R12, R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	ANDL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPSRLD      $0x1e, Y5, Y6
+	VPSLLD      $0x02, Y5, Y5
+	ADDL        416(DX), R8
+	MOVL        SI, R12
+	ANDL        DI, R12
+	ADDL        R12, R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	ANDL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPXOR       Y4, Y6, Y4
+	ADDL        420(DX), DI
+	MOVL        R10, R12
+	ANDL        SI, R12
+	ADDL        R12, DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	ANDL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPXOR       Y4, Y5, Y2
+	ADDL        424(DX), SI
+	MOVL        R9, R12
+	ANDL        R10, R12
+	ADDL        R12, SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	ANDL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPADDD      32(R11), Y2, Y6
+	ADDL        428(DX), R10
+	MOVL        R8, R12
+	ANDL        R9, R12
+	ADDL        R12, R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	ANDL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VMOVDQU     Y6, 192(BX)
+	ADDL        448(DX), R9
+	MOVL        DI, R12
+	ANDL        R8, R12
+	ADDL        R12, R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	ANDL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPALIGNR    $0x08, Y14, Y0, Y4
+	ADDL        452(DX), R8
+	MOVL        SI, R12
+	ANDL        DI, R12
+	ADDL        R12, R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	ANDL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPSRLDQ     $0x04, Y2, Y5
+	VPXOR       Y14, Y4, Y4
+	ADDL        456(DX), DI
+	MOVL        R10, R12
+	ANDL        SI, R12
+	ADDL        R12, DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	ANDL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPXOR       Y1, Y5, Y5
+	ADDL        460(DX), SI
+	MOVL        R9, R12
+	ANDL        R10, R12
+	ADDL        R12, SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	ANDL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPXOR       Y4, Y5, Y4
+	ADDL        480(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	XORL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPSLLDQ     $0x0c, Y4, Y5
+	ADDL        484(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	XORL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPSRLD      $0x1f, Y4, Y6
+	ADDL        488(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	XORL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPADDD      Y4, Y4, Y4
+	VPOR        Y4, Y6, Y4
+	ADDL        492(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	XORL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPSRLD      $0x1e, Y5, Y6
+	ADDL        512(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	XORL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPSLLD      $0x02, Y5, Y5
+	ADDL        516(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	XORL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPXOR       Y4, Y6, Y4
+	ADDL        520(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	XORL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPXOR       Y4, Y5, Y3
+	ADDL        524(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	XORL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPADDD      32(R11), Y3, Y6
+	ADDL        544(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	XORL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VMOVDQU     Y6, 224(BX)
+	VPALIGNR    $0x08, Y2, Y3, Y4
+	ADDL        548(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	XORL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPXOR       Y0, Y11, Y11
+	ADDL        552(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	XORL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPXOR       Y12, Y4, Y4
+	ADDL        556(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	XORL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPXOR       Y4, Y11, Y4
+	ADDL        576(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	XORL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPSRLD      $0x1e, Y4, Y5
+	ADDL        580(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	XORL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPSLLD      $0x02, Y4, Y4
+	ADDL        584(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	XORL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPOR        Y4, Y5, Y11
+	VPADDD      32(R11), Y11, Y6
+	ADDL        588(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	XORL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VMOVDQU     Y6, 256(BX)
+	ADDL        608(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	XORL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPALIGNR    $0x08, Y3, Y11, Y4
+	ADDL        612(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	XORL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPXOR       Y1, Y12, Y12
+	ADDL        616(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	XORL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPXOR       Y13, Y4, Y4
+	ADDL        620(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	XORL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPXOR       Y4, Y12, Y4
+	VPSRLD      $0x1e, Y4, Y5
+	MOVQ        state+0(FP), R12
+	ADDL        (R12), SI
+	MOVL        SI, (R12)
+	ADDL        4(R12), DI
+	MOVL        DI, 4(R12)
+	ADDL        8(R12), R8
+	MOVL        R8, 8(R12)
+	ADDL        12(R12), R9
+	MOVL        R9, 12(R12)
+	ADDL        16(R12), R10
+	MOVL        R10, 16(R12)
+	ADDL        16(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	ANDL        DI, R12
+	XORL        R9, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPSLLD      $0x02, Y4, Y4
+	ADDL        20(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	ANDL        SI, R12
+	XORL        R8, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPOR        Y4, Y5, Y12
+	ADDL        24(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	ANDL        R10, R12
+	XORL        DI, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPADDD      32(R11), Y12, Y6
+	ADDL        28(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	ANDL        R9, R12
+	XORL        SI, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VMOVDQU     Y6, 288(BX)
+	ADDL        48(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	ANDL        R8, R12
+	XORL        R10, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPALIGNR    $0x08, Y11, Y12, Y4
+	ADDL        52(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	ANDL        DI, R12
+	XORL        R9, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPXOR       Y2, Y13, Y13
+	VPXOR       Y14, Y4, Y4
+	ADDL        56(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	ANDL        SI, R12
+	XORL        R8, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPXOR       Y4, Y13, Y4
+	ADDL        60(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	ANDL        R10, R12
+	XORL        DI, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPSRLD      $0x1e, Y4, Y5
+	ADDL        80(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	ANDL        R9, R12
+	XORL        SI, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPSLLD      $0x02, Y4, Y4
+	ADDL        84(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	ANDL        R8, R12
+	XORL        R10, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPOR        Y4, Y5, Y13
+	ADDL        88(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	ANDL        DI, R12
+	XORL        R9, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPADDD      64(R11), Y13, Y6
+	ADDL        92(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	ANDL        SI, R12
+	XORL        R8, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VMOVDQU     Y6, 320(BX)
+	VPALIGNR    $0x08, Y12, Y13, Y4
+	ADDL        112(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	ANDL        R10, R12
+	XORL        DI, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPXOR       Y3, Y14, Y14
+	ADDL        116(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	ANDL        R9, R12
+	XORL        SI, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPXOR       Y0, Y4, Y4
+	ADDL        120(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	ANDL        R8, R12
+	XORL        R10, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPXOR       Y4, Y14, Y4
+	ADDL        124(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	ANDL        DI, R12
+	XORL        R9, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPSRLD      $0x1e, Y4, Y5
+	ADDL        144(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	ANDL        SI, R12
+	XORL        R8, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPSLLD      $0x02, Y4, Y4
+	ADDL        148(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	ANDL        R10, R12
+	XORL        DI, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPOR        Y4, Y5, Y14
+	VPADDD      64(R11), Y14, Y6
+	ADDL        152(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	ANDL        R9, R12
+	XORL        SI, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VMOVDQU     Y6, 352(BX)
+	ADDL        156(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	ANDL        R8, R12
+	XORL        R10, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPALIGNR    $0x08, Y13, Y14, Y4
+	ADDL        176(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	XORL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPXOR       Y11, Y0, Y0
+	ADDL        180(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	XORL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPXOR       Y1, Y4, Y4
+	ADDL        184(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	XORL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPXOR       Y4, Y0, Y4
+	VPSRLD      $0x1e, Y4, Y5
+	ADDL        188(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	XORL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPSLLD      $0x02, Y4, Y4
+	ADDL        208(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	XORL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPOR        Y4, Y5, Y0
+	ADDL        212(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	XORL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPADDD      64(R11), Y0, Y6
+	ADDL        216(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	XORL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VMOVDQU     Y6, 384(BX)
+	ADDL        220(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	XORL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPALIGNR    $0x08, Y14, Y0, Y4
+	ADDL        240(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	XORL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPXOR       Y12, Y1, Y1
+	VPXOR       Y2, Y4, Y4
+	ADDL        244(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	XORL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPXOR       Y4, Y1, Y4
+	ADDL        248(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	XORL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPSRLD      $0x1e, Y4, Y5
+	ADDL        252(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	XORL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPSLLD      $0x02, Y4, Y4
+	ADDL        272(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	XORL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPOR        Y4, Y5, Y1
+	ADDL        276(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	XORL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPADDD      64(R11), Y1, Y6
+	ADDL        280(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	XORL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VMOVDQU     Y6, 416(BX)
+	VPALIGNR    $0x08, Y0, Y1, Y4
+	ADDL        284(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	XORL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPXOR       Y13, Y2, Y2
+	ADDL        304(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	XORL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPXOR       Y3, Y4, Y4
+	ADDL        308(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	XORL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPXOR       Y4, Y2, Y4
+	ADDL        312(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	XORL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPSRLD      $0x1e, Y4, Y5
+	ADDL        316(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	XORL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPSLLD      $0x02, Y4, Y4
+	VPOR        Y4, Y5, Y2
+	ADDL        336(DX), R10
+	MOVL        R8, R12
+	ANDL        R9, R12
+	ADDL        R12, R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	ANDL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPADDD      64(R11), Y2, Y6
+	ADDL        340(DX), R9
+	MOVL        DI, R12
+	ANDL        R8, R12
+	ADDL        R12, R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	ANDL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VMOVDQU     Y6, 448(BX)
+	ADDL        344(DX), R8
+	MOVL        SI, R12
+	ANDL        DI, R12
+	ADDL        R12, R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	ANDL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPALIGNR    $0x08, Y1, Y2, Y4
+	ADDL        348(DX), DI
+	MOVL        R10, R12
+	ANDL        SI, R12
+	ADDL        R12, DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	ANDL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPXOR       Y14, Y3, Y3
+	ADDL        368(DX), SI
+	MOVL        R9, R12
+	ANDL        R10, R12
+	ADDL        R12, SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	ANDL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPXOR       Y11, Y4, Y4
+	ADDL        372(DX), R10
+	MOVL        R8, R12
+	ANDL        R9, R12
+	ADDL        R12, R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	ANDL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPXOR       Y4, Y3, Y4
+	VPSRLD      $0x1e, Y4, Y5
+	ADDL        376(DX), R9
+	MOVL        DI, R12
+	ANDL        R8, R12
+	ADDL        R12, R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	ANDL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPSLLD      $0x02, Y4, Y4
+	ADDL        380(DX), R8
+	MOVL        SI, R12
+	ANDL        DI, R12
+	ADDL        R12, R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	ANDL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPOR        Y4, Y5, Y3
+	ADDL        400(DX), DI
+	MOVL        R10, R12
+	ANDL        SI, R12
+	ADDL        R12, DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	ANDL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPADDD      96(R11), Y3, Y6
+	ADDL        404(DX), SI
+	MOVL        R9, R12
+	ANDL        R10, R12
+	ADDL        R12, SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	ANDL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VMOVDQU     Y6, 480(BX)
+	ADDL        408(DX), R10
+	MOVL        R8, R12
+	ANDL        R9, R12
+	ADDL        R12, R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	ANDL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPALIGNR    $0x08, Y2, Y3, Y4
+	ADDL        412(DX), R9
+	MOVL        DI, R12
+	ANDL        R8, R12
+	ADDL        R12, R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	ANDL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPXOR       Y0, Y11, Y11
+	VPXOR       Y12, Y4, Y4
+	ADDL        432(DX), R8
+	MOVL        SI, R12
+	ANDL        DI, R12
+	ADDL        R12, R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	ANDL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPXOR       Y4, Y11, Y4
+	ADDL        436(DX), DI
+	MOVL        R10, R12
+	ANDL        SI, R12
+	ADDL        R12, DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	ANDL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPSRLD      $0x1e, Y4, Y5
+	ADDL        440(DX), SI
+	MOVL        R9, R12
+	ANDL        R10, R12
+	ADDL        R12, SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	ANDL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPSLLD      $0x02, Y4, Y4
+	ADDL        444(DX), R10
+	MOVL        R8, R12
+	ANDL        R9, R12
+	ADDL        R12, R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	ANDL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPOR        Y4, Y5, Y11
+	ADDL        464(DX), R9
+	MOVL        DI, R12
+	ANDL        R8, R12
+	ADDL        R12, R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	ANDL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPADDD      96(R11), Y11, Y6
+	ADDL        468(DX), R8
+	MOVL        SI, R12
+	ANDL        DI, R12
+	ADDL        R12, R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	ANDL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VMOVDQU     Y6, 512(BX)
+	VPALIGNR    $0x08, Y3, Y11, Y4
+	ADDL        472(DX), DI
+	MOVL        R10, R12
+	ANDL        SI, R12
+	ADDL        R12, DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	ANDL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPXOR       Y1, Y12, Y12
+	ADDL        476(DX), SI
+	MOVL        R9, R12
+	ANDL        R10, R12
+	ADDL        R12, SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	ANDL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPXOR       Y13, Y4, Y4
+	ADDL        496(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	XORL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPXOR       Y4, Y12, Y4
+	ADDL        500(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	XORL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPSRLD      $0x1e, Y4, Y5
+	ADDL        504(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	XORL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPSLLD      $0x02, Y4, Y4
+	VPOR        Y4, Y5, Y12
+	ADDL        508(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	XORL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPADDD      96(R11), Y12, Y6
+	ADDL        528(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	XORL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VMOVDQU     Y6, 544(BX)
+	ADDL        532(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	XORL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPALIGNR    $0x08, Y11, Y12, Y4
+	ADDL        536(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	XORL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPXOR       Y2, Y13, Y13
+	ADDL        540(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	XORL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPXOR       Y14, Y4, Y4
+	ADDL        560(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	XORL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPXOR       Y4, Y13, Y4
+	VPSRLD      $0x1e, Y4, Y5
+	ADDL        564(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	XORL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPSLLD      $0x02, Y4, Y4
+	ADDL        568(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	XORL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPOR        Y4, Y5, Y13
+	ADDL        572(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	XORL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPADDD      96(R11), Y13, Y6
+	ADDL        592(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	XORL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VMOVDQU     Y6, 576(BX)
+	ADDL        596(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	XORL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPALIGNR    $0x08, Y12, Y13, Y4
+	ADDL        600(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	XORL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPXOR       Y3, Y14, Y14
+	VPXOR       Y0, Y4, Y4
+	ADDL        604(DX), R10
+	MOVL        R8, R12
+	XORL        R9, R12
+	XORL        DI, R12
+	ADDL        R12, R10
+	RORXL       $0x1b, SI, R12
+	ADDL        R12, R10
+	RORL        $0x02, DI
+	VPXOR       Y4, Y14, Y4
+	ADDL        624(DX), R9
+	MOVL        DI, R12
+	XORL        R8, R12
+	XORL        SI, R12
+	ADDL        R12, R9
+	RORXL       $0x1b, R10, R12
+	ADDL        R12, R9
+	RORL        $0x02, SI
+	VPSRLD      $0x1e, Y4, Y5
+	ADDL        628(DX), R8
+	MOVL        SI, R12
+	XORL        DI, R12
+	XORL        R10, R12
+	ADDL        R12, R8
+	RORXL       $0x1b, R9, R12
+	ADDL        R12, R8
+	RORL        $0x02, R10
+	VPSLLD      $0x02, Y4, Y4
+	ADDL        632(DX), DI
+	MOVL        R10, R12
+	XORL        SI, R12
+	XORL        R9, R12
+	ADDL        R12, DI
+	RORXL       $0x1b, R8, R12
+	ADDL        R12, DI
+	RORL        $0x02, R9
+	VPOR        Y4, Y5, Y14
+	ADDL        636(DX), SI
+	MOVL        R9, R12
+	XORL        R10, R12
+	XORL        R8, R12
+	ADDL        R12, SI
+	RORXL       $0x1b, DI, R12
+	ADDL        R12, SI
+	RORL        $0x02, R8
+	VPADDD      96(R11), Y14, Y6
+	VMOVDQU     Y6, 608(BX)
+	MOVQ        state+0(FP), R11
+	ADDL        (R11), SI
+	MOVL        SI, (R11)
+	ADDL        4(R11), DI
+	MOVL        DI, 4(R11)
+	ADDL        8(R11), R8
+	MOVL        R8, 8(R11)
+	ADDL        12(R11), R9
+	MOVL        R9, 12(R11)
+	ADDL        16(R11), R10
+	MOVL        R10, 16(R11)
+	MOVQ        DX, R11
+	MOVQ        BX, DX
+	MOVQ        R11, BX
+	DECQ        CX
+	JNZ         pair
+	MOVQ        state+0(FP), R11
+	BSWAPL      SI
+	MOVL        SI, (R11)
+	BSWAPL      DI
+	MOVL        DI, 4(R11)
+	BSWAPL      R8
+	MOVL        R8, 8(R11)
+	BSWAPL      R9
+	MOVL        R9, 12(R11)
+	BSWAPL      R10
+	MOVL        R10, 16(R11)
+	MOVQ        words+32(FP), DX
+	VPXOR       Y0, Y0, Y0
+	VMOVDQU     Y0, (DX)
+	VMOVDQU     Y0, 32(DX)
+	VMOVDQU     Y0, 64(DX)
+	VMOVDQU     Y0, 96(DX)
+	VMOVDQU     Y0, 128(DX)
+	VMOVDQU     Y0, 160(DX)
+	VMOVDQU     Y0, 192(DX)
+	VMOVDQU     Y0, 224(DX)
+	VMOVDQU     Y0, 256(DX)
+	VMOVDQU     Y0, 288(DX)
+	VMOVDQU     Y0, 320(DX)
+	VMOVDQU     Y0, 352(DX)
+	VMOVDQU     Y0, 384(DX)
+	VMOVDQU     Y0, 416(DX)
+	VMOVDQU     Y0, 448(DX)
+	VMOVDQU     Y0, 480(DX)
+	VMOVDQU     Y0, 512(DX)
+	VMOVDQU     Y0, 544(DX)
+	VMOVDQU     Y0, 576(DX)
+	VMOVDQU     Y0, 608(DX)
+	VMOVDQU     Y0, 640(DX)
+	VMOVDQU     Y0, 672(DX)
+	VMOVDQU     Y0, 704(DX)
+	VMOVDQU     Y0, 736(DX)
+	VMOVDQU     Y0, 768(DX)
+	VMOVDQU     Y0, 800(DX)
+	VMOVDQU     Y0, 832(DX)
+	VMOVDQU     Y0, 864(DX)
+	VMOVDQU     Y0, 896(DX)
+	VMOVDQU     Y0, 928(DX)
+	VMOVDQU     Y0, 960(DX)
+	VMOVDQU     Y0, 992(DX)
+	VMOVDQU     Y0, 1024(DX)
+	VMOVDQU     Y0, 1056(DX)
+	VMOVDQU     Y0, 1088(DX)
+	VMOVDQU     Y0, 1120(DX)
+	VMOVDQU     Y0, 1152(DX)
+	VMOVDQU     Y0, 1184(DX)
+	VMOVDQU     Y0, 1216(DX)
+	VMOVDQU     Y0, 1248(DX)
+	VZEROUPPER
+	RET

@@ -16,7 +16,7 @@ import (
 // files maps the name of each file of assembly for amd64, and of the Go file
 // beside it, to the functions that are in it.
 var files = map[string][]func(c *build.Context){
-	"stream_amd64":      {writeSHANI, writeScalar},
+	"stream_amd64":      {writeSHANI, writeScalar, writeAVX2},
 	"chains_sse2_amd64": vectorChains(vectorKernel{newSSE2, 1, 8}, vectorKernel{newSSE2, 2, 1}),
 	"chains_avx2_amd64": vectorChains(vectorKernel{newAVX2, 1, 8}, vectorKernel{newAVX2, 2, 1}),
 	"chains_avx512_amd64": vectorChains(
