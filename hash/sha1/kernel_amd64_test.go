@@ -92,3 +92,20 @@ func TestPairs(t *testing.T) {
 		t.Error("kernel avx2 computes another hash value")
 	}
 }
+
+// TestSHANIPads: kernel shani does not wait for padding in memory.
+func TestSHANIPads(t *testing.T) {
+	needKernel(t, SHANI)
+	message := randomBytes(t, 100)
+	var got, want [Size]byte
+	sumKernel(Generic, &want, message)
+	mark := &shaniConstants[16+BlockSize]
+	*mark ^= 1
+	if sumKernel(SHANI, &got, message); got == want {
+		t.Error("kernel shani does not read the mark behind the message")
+	}
+	*mark ^= 1
+	if sumKernel(SHANI, &got, message); got != want {
+		t.Errorf("got %x, want %x", got, want)
+	}
+}
