@@ -67,6 +67,8 @@ func (s shape) call(m *chainMemory, n int) {
 		iterateAVX2x8(memory, n)
 	case shape{ChainsAVX2, 16}:
 		iterateAVX2x16(memory, n)
+	case shape{ChainsAVX512, 4}:
+		iterateAVX512x4(memory, n)
 	case shape{ChainsAVX512, 8}:
 		iterateAVX512x8(memory, n)
 	case shape{ChainsAVX512, 16}:

@@ -71,9 +71,12 @@ func TestPlanOfCPU(t *testing.T) {
 		{"Zen 5", true, AutoChains, shani(avx512), 20, []shape{{ChainsAVX512, 32}}},
 		{"Zen 5", true, AutoChains, shani(avx512), 32, []shape{{ChainsAVX512, 32}}},
 		{"Sapphire Rapids", false, AutoChains, shani(avx512), 1, []shape{{ChainsSHANI, 1}}},
-		{"Sapphire Rapids", false, AutoChains, shani(avx512), 4, []shape{{ChainsAVX512, 8}}},
+		{"Sapphire Rapids", false, AutoChains, shani(avx512), 2, []shape{{ChainsAVX512, 4}}},
+		{"Sapphire Rapids", false, AutoChains, shani(avx512), 4, []shape{{ChainsAVX512, 4}}},
+		{"Sapphire Rapids", false, AutoChains, shani(avx512), 5, []shape{{ChainsAVX512, 8}}},
 		{"Sapphire Rapids", false, AutoChains, shani(avx512), 8, []shape{{ChainsAVX512, 8}}},
 		{"Sapphire Rapids", false, AutoChains, shani(avx512), 9, []shape{{ChainsAVX512, 16}}},
+		{"Sapphire Rapids", false, AutoChains, shani(avx512), 20, []shape{{ChainsAVX512, 4}, {ChainsAVX512, 16}}},
 		{"Sapphire Rapids", false, AutoChains, shani(avx512), 32, []shape{{ChainsAVX512, 32}}},
 		{"Sapphire Rapids", false, AutoChains, shani(avx512), 33, []shape{{ChainsAVX512, 32}, {ChainsSHANI, 1}}},
 		{"forced", false, ChainsSHANI, shani(avx512), 40, slices.Repeat([]shape{{ChainsSHANI, 4}}, 10)},
@@ -114,7 +117,7 @@ func assemblyPasses(t *testing.T) (list []pass) {
 var scratchWords = map[shape]int{
 	{ChainsSSE2, 4}: 8 * 4, {ChainsSSE2, 8}: 15 * 8,
 	{ChainsAVX2, 8}: 8 * 8, {ChainsAVX2, 16}: 15 * 16,
-	{ChainsAVX512, 8}: 0, {ChainsAVX512, 16}: 0, {ChainsAVX512, 32}: 8 * 32,
+	{ChainsAVX512, 4}: 64 * 4, {ChainsAVX512, 8}: 0, {ChainsAVX512, 16}: 0, {ChainsAVX512, 32}: 8 * 32,
 	{ChainsSHANI, 1}: 16, {ChainsSHANI, 2}: 2 * 16, {ChainsSHANI, 3}: 3 * 16, {ChainsSHANI, 4}: 4 * 16,
 }
 

@@ -18,3 +18,8 @@ func iterateAVX512x16(memory *[1519]uint32, n int)
 //
 //go:noescape
 func iterateAVX512x32(memory *[1519]uint32, n int)
+
+// iterateAVX512x4 does n > 0 iterations of 4 chains.
+//
+//go:noescape
+func iterateAVX512x4(memory *[1519]uint32, n int)

@@ -46,802 +46,724 @@ half:
 	VPADDD          224(DX), Y7, Y2
 	VMOVDQU32       320(DX), Y0
 	VMOVDQU32       352(DX), Y1
-	VMOVDQU32       Y4, Y10
-	VPTERNLOGD      $0xca, Y1, Y0, Y10
-	VPADDD          Y10, Y2, Y2
+	VPROLD          $0x1e, Y4, Y10
+	VPTERNLOGD      $0xca, Y1, Y0, Y4
+	VPADDD          Y4, Y2, Y2
 	VPROLD          $0x05, Y3, Y1
 	VPADDD          Y1, Y2, Y2
-	VPROLD          $0x1e, Y4, Y4
 	VPADDD          256(DX), Y8, Y1
-	VMOVDQU32       Y3, Y10
-	VPTERNLOGD      $0xca, Y0, Y4, Y10
-	VPADDD          Y10, Y1, Y1
+	VPROLD          $0x1e, Y3, Y4
+	VPTERNLOGD      $0xca, Y0, Y10, Y3
+	VPADDD          Y3, Y1, Y1
 	VPROLD          $0x05, Y2, Y0
 	VPADDD          Y0, Y1, Y1
-	VPROLD          $0x1e, Y3, Y3
 	VPADDD          288(DX), Y9, Y0
-	VMOVDQU32       Y2, Y10
-	VPTERNLOGD      $0xca, Y4, Y3, Y10
-	VPADDD          Y10, Y0, Y0
-	VPROLD          $0x05, Y1, Y10
-	VPADDD          Y10, Y0, Y0
-	VPROLD          $0x1e, Y2, Y2
-	VPADDD.BCST     constantsAVX512<>+16(SB), Y4, Y4
-	VMOVDQU32       Y1, Y10
-	VPTERNLOGD      $0xca, Y3, Y2, Y10
-	VPADDD          Y10, Y4, Y4
-	VPROLD          $0x05, Y0, Y10
-	VPADDD          Y10, Y4, Y4
-	VPROLD          $0x1e, Y1, Y1
-	VPADDD.BCST     constantsAVX512<>+0(SB), Y3, Y3
-	VMOVDQU32       Y0, Y10
-	VPTERNLOGD      $0xca, Y2, Y1, Y10
-	VPADDD          Y10, Y3, Y3
-	VPROLD          $0x05, Y4, Y10
-	VPADDD          Y10, Y3, Y3
-	VPROLD          $0x1e, Y0, Y0
-	VPADDD.BCST     constantsAVX512<>+0(SB), Y2, Y2
-	VMOVDQU32       Y4, Y10
-	VPTERNLOGD      $0xca, Y1, Y0, Y10
-	VPADDD          Y10, Y2, Y2
-	VPROLD          $0x05, Y3, Y10
-	VPADDD          Y10, Y2, Y2
-	VPROLD          $0x1e, Y4, Y4
-	VPADDD.BCST     constantsAVX512<>+0(SB), Y1, Y1
-	VMOVDQU32       Y3, Y10
-	VPTERNLOGD      $0xca, Y0, Y4, Y10
-	VPADDD          Y10, Y1, Y1
-	VPROLD          $0x05, Y2, Y10
-	VPADDD          Y10, Y1, Y1
-	VPROLD          $0x1e, Y3, Y3
-	VPADDD.BCST     constantsAVX512<>+0(SB), Y0, Y0
-	VMOVDQU32       Y2, Y10
-	VPTERNLOGD      $0xca, Y4, Y3, Y10
-	VPADDD          Y10, Y0, Y0
-	VPROLD          $0x05, Y1, Y10
-	VPADDD          Y10, Y0, Y0
-	VPROLD          $0x1e, Y2, Y2
+	VPROLD          $0x1e, Y2, Y3
+	VPTERNLOGD      $0xca, Y10, Y4, Y2
+	VPADDD          Y2, Y0, Y0
+	VPROLD          $0x05, Y1, Y2
+	VPADDD          Y2, Y0, Y0
+	VPADDD.BCST     constantsAVX512<>+16(SB), Y10, Y10
+	VPROLD          $0x1e, Y1, Y2
+	VPTERNLOGD      $0xca, Y4, Y3, Y1
+	VPADDD          Y1, Y10, Y10
+	VPROLD          $0x05, Y0, Y1
+	VPADDD          Y1, Y10, Y10
 	VPADDD.BCST     constantsAVX512<>+0(SB), Y4, Y4
-	VMOVDQU32       Y1, Y10
-	VPTERNLOGD      $0xca, Y3, Y2, Y10
-	VPADDD          Y10, Y4, Y4
-	VPROLD          $0x05, Y0, Y10
-	VPADDD          Y10, Y4, Y4
-	VPROLD          $0x1e, Y1, Y1
+	VPROLD          $0x1e, Y0, Y1
+	VPTERNLOGD      $0xca, Y3, Y2, Y0
+	VPADDD          Y0, Y4, Y4
+	VPROLD          $0x05, Y10, Y0
+	VPADDD          Y0, Y4, Y4
 	VPADDD.BCST     constantsAVX512<>+0(SB), Y3, Y3
-	VMOVDQU32       Y0, Y10
+	VPROLD          $0x1e, Y10, Y0
 	VPTERNLOGD      $0xca, Y2, Y1, Y10
 	VPADDD          Y10, Y3, Y3
 	VPROLD          $0x05, Y4, Y10
 	VPADDD          Y10, Y3, Y3
-	VPROLD          $0x1e, Y0, Y0
 	VPADDD.BCST     constantsAVX512<>+0(SB), Y2, Y2
-	VMOVDQU32       Y4, Y10
-	VPTERNLOGD      $0xca, Y1, Y0, Y10
-	VPADDD          Y10, Y2, Y2
-	VPROLD          $0x05, Y3, Y10
-	VPADDD          Y10, Y2, Y2
-	VPROLD          $0x1e, Y4, Y4
+	VPROLD          $0x1e, Y4, Y10
+	VPTERNLOGD      $0xca, Y1, Y0, Y4
+	VPADDD          Y4, Y2, Y2
+	VPROLD          $0x05, Y3, Y4
+	VPADDD          Y4, Y2, Y2
 	VPADDD.BCST     constantsAVX512<>+0(SB), Y1, Y1
-	VMOVDQU32       Y3, Y10
-	VPTERNLOGD      $0xca, Y0, Y4, Y10
-	VPADDD          Y10, Y1, Y1
-	VPROLD          $0x05, Y2, Y10
-	VPADDD          Y10, Y1, Y1
-	VPROLD          $0x1e, Y3, Y3
+	VPROLD          $0x1e, Y3, Y4
+	VPTERNLOGD      $0xca, Y0, Y10, Y3
+	VPADDD          Y3, Y1, Y1
+	VPROLD          $0x05, Y2, Y3
+	VPADDD          Y3, Y1, Y1
 	VPADDD.BCST     constantsAVX512<>+0(SB), Y0, Y0
-	VMOVDQU32       Y2, Y10
-	VPTERNLOGD      $0xca, Y4, Y3, Y10
-	VPADDD          Y10, Y0, Y0
-	VPROLD          $0x05, Y1, Y10
-	VPADDD          Y10, Y0, Y0
-	VPROLD          $0x1e, Y2, Y2
-	VPADDD.BCST     constantsAVX512<>+20(SB), Y4, Y4
-	VMOVDQU32       Y1, Y10
-	VPTERNLOGD      $0xca, Y3, Y2, Y10
-	VPADDD          Y10, Y4, Y4
-	VPROLD          $0x05, Y0, Y10
-	VPADDD          Y10, Y4, Y4
-	VPROLD          $0x1e, Y1, Y1
+	VPROLD          $0x1e, Y2, Y3
+	VPTERNLOGD      $0xca, Y10, Y4, Y2
+	VPADDD          Y2, Y0, Y0
+	VPROLD          $0x05, Y1, Y2
+	VPADDD          Y2, Y0, Y0
+	VPADDD.BCST     constantsAVX512<>+0(SB), Y10, Y10
+	VPROLD          $0x1e, Y1, Y2
+	VPTERNLOGD      $0xca, Y4, Y3, Y1
+	VPADDD          Y1, Y10, Y10
+	VPROLD          $0x05, Y0, Y1
+	VPADDD          Y1, Y10, Y10
+	VPADDD.BCST     constantsAVX512<>+0(SB), Y4, Y4
+	VPROLD          $0x1e, Y0, Y1
+	VPTERNLOGD      $0xca, Y3, Y2, Y0
+	VPADDD          Y0, Y4, Y4
+	VPROLD          $0x05, Y10, Y0
+	VPADDD          Y0, Y4, Y4
+	VPADDD.BCST     constantsAVX512<>+0(SB), Y3, Y3
+	VPROLD          $0x1e, Y10, Y0
+	VPTERNLOGD      $0xca, Y2, Y1, Y10
+	VPADDD          Y10, Y3, Y3
+	VPROLD          $0x05, Y4, Y10
+	VPADDD          Y10, Y3, Y3
+	VPADDD.BCST     constantsAVX512<>+0(SB), Y2, Y2
+	VPROLD          $0x1e, Y4, Y10
+	VPTERNLOGD      $0xca, Y1, Y0, Y4
+	VPADDD          Y4, Y2, Y2
+	VPROLD          $0x05, Y3, Y4
+	VPADDD          Y4, Y2, Y2
+	VPADDD.BCST     constantsAVX512<>+20(SB), Y1, Y1
+	VPROLD          $0x1e, Y3, Y4
+	VPTERNLOGD      $0xca, Y0, Y10, Y3
+	VPADDD          Y3, Y1, Y1
+	VPROLD          $0x05, Y2, Y3
+	VPADDD          Y3, Y1, Y1
 	VPXORD          Y7, Y5, Y5
 	VPROLD          $0x01, Y5, Y5
-	VPADDD          Y5, Y3, Y3
+	VPADDD          Y5, Y0, Y0
+	VPADDD.BCST     constantsAVX512<>+0(SB), Y0, Y0
+	VPROLD          $0x1e, Y2, Y3
+	VPTERNLOGD      $0xca, Y10, Y4, Y2
+	VPADDD          Y2, Y0, Y0
+	VPROLD          $0x05, Y1, Y2
+	VPADDD          Y2, Y0, Y0
+	VPXORD          Y8, Y6, Y6
+	VPROLD          $0x01, Y6, Y6
+	VPADDD          Y6, Y10, Y10
+	VPADDD.BCST     constantsAVX512<>+0(SB), Y10, Y10
+	VPROLD          $0x1e, Y1, Y2
+	VPTERNLOGD      $0xca, Y4, Y3, Y1
+	VPADDD          Y1, Y10, Y10
+	VPROLD          $0x05, Y0, Y1
+	VPADDD          Y1, Y10, Y10
+	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Y9, Y7
+	VPROLD          $0x01, Y7, Y7
+	VPADDD          Y7, Y4, Y4
+	VPADDD.BCST     constantsAVX512<>+0(SB), Y4, Y4
+	VPROLD          $0x1e, Y0, Y1
+	VPTERNLOGD      $0xca, Y3, Y2, Y0
+	VPADDD          Y0, Y4, Y4
+	VPROLD          $0x05, Y10, Y0
+	VPADDD          Y0, Y4, Y4
+	VPTERNLOGD.BCST $0x96, constantsAVX512<>+24(SB), Y5, Y8
+	VPROLD          $0x01, Y8, Y8
+	VPADDD          Y8, Y3, Y3
 	VPADDD.BCST     constantsAVX512<>+0(SB), Y3, Y3
-	VMOVDQU32       Y0, Y10
+	VPROLD          $0x1e, Y10, Y0
 	VPTERNLOGD      $0xca, Y2, Y1, Y10
 	VPADDD          Y10, Y3, Y3
 	VPROLD          $0x05, Y4, Y10
 	VPADDD          Y10, Y3, Y3
-	VPROLD          $0x1e, Y0, Y0
-	VPXORD          Y8, Y6, Y6
-	VPROLD          $0x01, Y6, Y6
-	VPADDD          Y6, Y2, Y2
-	VPADDD.BCST     constantsAVX512<>+0(SB), Y2, Y2
-	VMOVDQU32       Y4, Y10
-	VPTERNLOGD      $0xca, Y1, Y0, Y10
-	VPADDD          Y10, Y2, Y2
-	VPROLD          $0x05, Y3, Y10
-	VPADDD          Y10, Y2, Y2
-	VPROLD          $0x1e, Y4, Y4
-	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Y9, Y7
-	VPROLD          $0x01, Y7, Y7
-	VPADDD          Y7, Y1, Y1
-	VPADDD.BCST     constantsAVX512<>+0(SB), Y1, Y1
-	VMOVDQU32       Y3, Y10
-	VPTERNLOGD      $0xca, Y0, Y4, Y10
-	VPADDD          Y10, Y1, Y1
-	VPROLD          $0x05, Y2, Y10
-	VPADDD          Y10, Y1, Y1
-	VPROLD          $0x1e, Y3, Y3
-	VPTERNLOGD.BCST $0x96, constantsAVX512<>+24(SB), Y5, Y8
-	VPROLD          $0x01, Y8, Y8
-	VPADDD          Y8, Y0, Y0
-	VPADDD.BCST     constantsAVX512<>+0(SB), Y0, Y0
-	VMOVDQU32       Y2, Y10
-	VPTERNLOGD      $0xca, Y4, Y3, Y10
-	VPADDD          Y10, Y0, Y0
-	VPROLD          $0x05, Y1, Y10
-	VPADDD          Y10, Y0, Y0
-	VPROLD          $0x1e, Y2, Y2
-	VPXORD          Y6, Y9, Y9
-	VPROLD          $0x01, Y9, Y9
-	VPADDD          Y9, Y4, Y4
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y4, Y4
-	VMOVDQU32       Y1, Y10
-	VPTERNLOGD      $0x96, Y3, Y2, Y10
-	VPADDD          Y10, Y4, Y4
-	VPROLD          $0x05, Y0, Y10
-	VPADDD          Y10, Y4, Y4
-	VPROLD          $0x1e, Y1, Y1
-	VMOVDQU32       Y7, Y10
-	VPXORD.BCST     constantsAVX512<>+24(SB), Y10, Y10
-	VPROLD          $0x01, Y10, Y10
-	VPADDD          Y10, Y3, Y3
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y3, Y3
-	VMOVDQU32       Y0, Y11
-	VPTERNLOGD      $0x96, Y2, Y1, Y11
-	VPADDD          Y11, Y3, Y3
-	VPROLD          $0x05, Y4, Y11
-	VPADDD          Y11, Y3, Y3
-	VPROLD          $0x1e, Y0, Y0
-	VMOVDQU32       Y8, Y11
-	VPROLD          $0x01, Y11, Y11
-	VPADDD          Y11, Y2, Y2
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y2, Y2
-	VMOVDQU32       Y4, Y12
-	VPTERNLOGD      $0x96, Y1, Y0, Y12
-	VPADDD          Y12, Y2, Y2
-	VPROLD          $0x05, Y3, Y12
-	VPADDD          Y12, Y2, Y2
-	VPROLD          $0x1e, Y4, Y4
-	VMOVDQU32       Y9, Y12
-	VPXORD.BCST     constantsAVX512<>+28(SB), Y12, Y12
-	VPROLD          $0x01, Y12, Y12
-	VPADDD          Y12, Y1, Y1
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y1, Y1
-	VMOVDQU32       Y3, Y13
-	VPTERNLOGD      $0x96, Y0, Y4, Y13
-	VPADDD          Y13, Y1, Y1
-	VPROLD          $0x05, Y2, Y13
-	VPADDD          Y13, Y1, Y1
-	VPROLD          $0x1e, Y3, Y3
-	VMOVDQU32       Y5, Y13
-	VPXORD          Y10, Y13, Y13
-	VPROLD          $0x01, Y13, Y13
-	VPADDD          Y13, Y0, Y0
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y0, Y0
-	VMOVDQU32       Y2, Y14
-	VPTERNLOGD      $0x96, Y4, Y3, Y14
-	VPADDD          Y14, Y0, Y0
-	VPROLD          $0x05, Y1, Y14
-	VPADDD          Y14, Y0, Y0
-	VPROLD          $0x1e, Y2, Y2
-	VMOVDQU32       Y6, Y14
-	VPXORD          Y11, Y14, Y14
-	VPROLD          $0x01, Y14, Y14
-	VPADDD          Y14, Y4, Y4
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y4, Y4
-	VMOVDQU32       Y1, Y15
-	VPTERNLOGD      $0x96, Y3, Y2, Y15
-	VPADDD          Y15, Y4, Y4
-	VPROLD          $0x05, Y0, Y15
-	VPADDD          Y15, Y4, Y4
-	VPROLD          $0x1e, Y1, Y1
-	VMOVDQU32       Y7, Y15
-	VPXORD          Y12, Y15, Y15
-	VPROLD          $0x01, Y15, Y15
-	VPADDD          Y15, Y3, Y3
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y3, Y3
-	VMOVDQU32       Y0, Y16
-	VPTERNLOGD      $0x96, Y2, Y1, Y16
-	VPADDD          Y16, Y3, Y3
-	VPROLD          $0x05, Y4, Y16
-	VPADDD          Y16, Y3, Y3
-	VPROLD          $0x1e, Y0, Y0
-	VMOVDQU32       Y8, Y16
-	VPXORD          Y13, Y16, Y16
-	VPROLD          $0x01, Y16, Y16
-	VPADDD          Y16, Y2, Y2
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y2, Y2
-	VMOVDQU32       Y4, Y17
-	VPTERNLOGD      $0x96, Y1, Y0, Y17
-	VPADDD          Y17, Y2, Y2
-	VPROLD          $0x05, Y3, Y17
-	VPADDD          Y17, Y2, Y2
-	VPROLD          $0x1e, Y4, Y4
-	VMOVDQU32       Y9, Y17
-	VPXORD          Y14, Y17, Y17
-	VPROLD          $0x01, Y17, Y17
-	VPADDD          Y17, Y1, Y1
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y1, Y1
-	VMOVDQU32       Y3, Y18
-	VPTERNLOGD      $0x96, Y0, Y4, Y18
-	VPADDD          Y18, Y1, Y1
-	VPROLD          $0x05, Y2, Y18
-	VPADDD          Y18, Y1, Y1
-	VPROLD          $0x1e, Y3, Y3
-	VMOVDQU32       Y10, Y18
-	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Y15, Y18
-	VPROLD          $0x01, Y18, Y18
-	VPADDD          Y18, Y0, Y0
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y0, Y0
-	VMOVDQU32       Y2, Y19
-	VPTERNLOGD      $0x96, Y4, Y3, Y19
-	VPADDD          Y19, Y0, Y0
-	VPROLD          $0x05, Y1, Y19
-	VPADDD          Y19, Y0, Y0
-	VPROLD          $0x1e, Y2, Y2
-	VMOVDQU32       Y5, Y19
-	VPTERNLOGD      $0x96, Y11, Y16, Y19
-	VPROLD          $0x01, Y19, Y19
-	VPADDD          Y19, Y4, Y4
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y4, Y4
-	VMOVDQU32       Y1, Y20
-	VPTERNLOGD      $0x96, Y3, Y2, Y20
-	VPADDD          Y20, Y4, Y4
-	VPROLD          $0x05, Y0, Y20
-	VPADDD          Y20, Y4, Y4
-	VPROLD          $0x1e, Y1, Y1
-	VMOVDQU32       Y6, Y20
-	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Y12, Y20
-	VPXORD          Y17, Y20, Y20
-	VPROLD          $0x01, Y20, Y20
-	VPADDD          Y20, Y3, Y3
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y3, Y3
-	VMOVDQU32       Y0, Y21
-	VPTERNLOGD      $0x96, Y2, Y1, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x05, Y4, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x1e, Y0, Y0
-	VPTERNLOGD      $0x96, Y7, Y13, Y5
-	VPXORD          Y18, Y5, Y5
-	VPROLD          $0x01, Y5, Y5
-	VPADDD          Y5, Y2, Y2
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y2, Y2
-	VMOVDQU32       Y4, Y21
-	VPTERNLOGD      $0x96, Y1, Y0, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x05, Y3, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x1e, Y4, Y4
-	VPTERNLOGD      $0x96, Y8, Y14, Y6
-	VPXORD          Y19, Y6, Y6
-	VPROLD          $0x01, Y6, Y6
-	VPADDD          Y6, Y1, Y1
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y1, Y1
-	VMOVDQU32       Y3, Y21
-	VPTERNLOGD      $0x96, Y0, Y4, Y21
-	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x05, Y2, Y21
-	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x1e, Y3, Y3
-	VPTERNLOGD      $0x96, Y9, Y15, Y7
-	VPXORD          Y20, Y7, Y7
-	VPROLD          $0x01, Y7, Y7
-	VPADDD          Y7, Y0, Y0
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y0, Y0
-	VMOVDQU32       Y2, Y21
-	VPTERNLOGD      $0x96, Y4, Y3, Y21
-	VPADDD          Y21, Y0, Y0
-	VPROLD          $0x05, Y1, Y21
-	VPADDD          Y21, Y0, Y0
-	VPROLD          $0x1e, Y2, Y2
-	VPTERNLOGD      $0x96, Y10, Y16, Y8
-	VPXORD          Y5, Y8, Y8
-	VPROLD          $0x01, Y8, Y8
-	VPADDD          Y8, Y4, Y4
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y4, Y4
-	VMOVDQU32       Y1, Y21
-	VPTERNLOGD      $0x96, Y3, Y2, Y21
-	VPADDD          Y21, Y4, Y4
-	VPROLD          $0x05, Y0, Y21
-	VPADDD          Y21, Y4, Y4
-	VPROLD          $0x1e, Y1, Y1
-	VPTERNLOGD      $0x96, Y11, Y17, Y9
-	VPXORD          Y6, Y9, Y9
-	VPROLD          $0x01, Y9, Y9
-	VPADDD          Y9, Y3, Y3
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y3, Y3
-	VMOVDQU32       Y0, Y21
-	VPTERNLOGD      $0x96, Y2, Y1, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x05, Y4, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x1e, Y0, Y0
-	VPTERNLOGD      $0x96, Y12, Y18, Y10
-	VPXORD          Y7, Y10, Y10
-	VPROLD          $0x01, Y10, Y10
-	VPADDD          Y10, Y2, Y2
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y2, Y2
-	VMOVDQU32       Y4, Y21
-	VPTERNLOGD      $0x96, Y1, Y0, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x05, Y3, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x1e, Y4, Y4
-	VPTERNLOGD      $0x96, Y13, Y19, Y11
-	VPXORD          Y8, Y11, Y11
-	VPROLD          $0x01, Y11, Y11
-	VPADDD          Y11, Y1, Y1
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y1, Y1
-	VMOVDQU32       Y3, Y21
-	VPTERNLOGD      $0x96, Y0, Y4, Y21
-	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x05, Y2, Y21
-	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x1e, Y3, Y3
-	VPTERNLOGD      $0x96, Y14, Y20, Y12
-	VPXORD          Y9, Y12, Y12
-	VPROLD          $0x01, Y12, Y12
-	VPADDD          Y12, Y0, Y0
-	VPADDD.BCST     constantsAVX512<>+4(SB), Y0, Y0
-	VMOVDQU32       Y2, Y21
-	VPTERNLOGD      $0x96, Y4, Y3, Y21
-	VPADDD          Y21, Y0, Y0
-	VPROLD          $0x05, Y1, Y21
-	VPADDD          Y21, Y0, Y0
-	VPROLD          $0x1e, Y2, Y2
-	VPTERNLOGD      $0x96, Y15, Y5, Y13
-	VPXORD          Y10, Y13, Y13
-	VPROLD          $0x01, Y13, Y13
-	VPADDD          Y13, Y4, Y4
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y4, Y4
-	VMOVDQU32       Y1, Y21
-	VPTERNLOGD      $0xe8, Y3, Y2, Y21
-	VPADDD          Y21, Y4, Y4
-	VPROLD          $0x05, Y0, Y21
-	VPADDD          Y21, Y4, Y4
-	VPROLD          $0x1e, Y1, Y1
-	VPTERNLOGD      $0x96, Y16, Y6, Y14
-	VPXORD          Y11, Y14, Y14
-	VPROLD          $0x01, Y14, Y14
-	VPADDD          Y14, Y3, Y3
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y3, Y3
-	VMOVDQU32       Y0, Y21
-	VPTERNLOGD      $0xe8, Y2, Y1, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x05, Y4, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x1e, Y0, Y0
-	VPTERNLOGD      $0x96, Y17, Y7, Y15
-	VPXORD          Y12, Y15, Y15
-	VPROLD          $0x01, Y15, Y15
-	VPADDD          Y15, Y2, Y2
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y2, Y2
-	VMOVDQU32       Y4, Y21
-	VPTERNLOGD      $0xe8, Y1, Y0, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x05, Y3, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x1e, Y4, Y4
-	VPTERNLOGD      $0x96, Y18, Y8, Y16
-	VPXORD          Y13, Y16, Y16
-	VPROLD          $0x01, Y16, Y16
-	VPADDD          Y16, Y1, Y1
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y1, Y1
-	VMOVDQU32       Y3, Y21
-	VPTERNLOGD      $0xe8, Y0, Y4, Y21
-	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x05, Y2, Y21
-	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x1e, Y3, Y3
-	VPTERNLOGD      $0x96, Y19, Y9, Y17
-	VPXORD          Y14, Y17, Y17
-	VPROLD          $0x01, Y17, Y17
-	VPADDD          Y17, Y0, Y0
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y0, Y0
-	VMOVDQU32       Y2, Y21
-	VPTERNLOGD      $0xe8, Y4, Y3, Y21
-	VPADDD          Y21, Y0, Y0
-	VPROLD          $0x05, Y1, Y21
-	VPADDD          Y21, Y0, Y0
-	VPROLD          $0x1e, Y2, Y2
-	VPTERNLOGD      $0x96, Y20, Y10, Y18
-	VPXORD          Y15, Y18, Y18
-	VPROLD          $0x01, Y18, Y18
-	VPADDD          Y18, Y4, Y4
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y4, Y4
-	VMOVDQU32       Y1, Y21
-	VPTERNLOGD      $0xe8, Y3, Y2, Y21
-	VPADDD          Y21, Y4, Y4
-	VPROLD          $0x05, Y0, Y21
-	VPADDD          Y21, Y4, Y4
-	VPROLD          $0x1e, Y1, Y1
-	VPTERNLOGD      $0x96, Y5, Y11, Y19
-	VPXORD          Y16, Y19, Y19
-	VPROLD          $0x01, Y19, Y19
-	VPADDD          Y19, Y3, Y3
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y3, Y3
-	VMOVDQU32       Y0, Y21
-	VPTERNLOGD      $0xe8, Y2, Y1, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x05, Y4, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x1e, Y0, Y0
-	VPTERNLOGD      $0x96, Y6, Y12, Y20
-	VPXORD          Y17, Y20, Y20
-	VPROLD          $0x01, Y20, Y20
-	VPADDD          Y20, Y2, Y2
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y2, Y2
-	VMOVDQU32       Y4, Y21
-	VPTERNLOGD      $0xe8, Y1, Y0, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x05, Y3, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x1e, Y4, Y4
-	VPTERNLOGD      $0x96, Y7, Y13, Y5
-	VPXORD          Y18, Y5, Y5
-	VPROLD          $0x01, Y5, Y5
-	VPADDD          Y5, Y1, Y1
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y1, Y1
-	VMOVDQU32       Y3, Y21
-	VPTERNLOGD      $0xe8, Y0, Y4, Y21
-	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x05, Y2, Y21
-	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x1e, Y3, Y3
-	VPTERNLOGD      $0x96, Y8, Y14, Y6
-	VPXORD          Y19, Y6, Y6
-	VPROLD          $0x01, Y6, Y6
-	VPADDD          Y6, Y0, Y0
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y0, Y0
-	VMOVDQU32       Y2, Y21
-	VPTERNLOGD      $0xe8, Y4, Y3, Y21
-	VPADDD          Y21, Y0, Y0
-	VPROLD          $0x05, Y1, Y21
-	VPADDD          Y21, Y0, Y0
-	VPROLD          $0x1e, Y2, Y2
-	VPTERNLOGD      $0x96, Y9, Y15, Y7
-	VPXORD          Y20, Y7, Y7
-	VPROLD          $0x01, Y7, Y7
-	VPADDD          Y7, Y4, Y4
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y4, Y4
-	VMOVDQU32       Y1, Y21
-	VPTERNLOGD      $0xe8, Y3, Y2, Y21
-	VPADDD          Y21, Y4, Y4
-	VPROLD          $0x05, Y0, Y21
-	VPADDD          Y21, Y4, Y4
-	VPROLD          $0x1e, Y1, Y1
-	VPTERNLOGD      $0x96, Y10, Y16, Y8
-	VPXORD          Y5, Y8, Y8
-	VPROLD          $0x01, Y8, Y8
-	VPADDD          Y8, Y3, Y3
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y3, Y3
-	VMOVDQU32       Y0, Y21
-	VPTERNLOGD      $0xe8, Y2, Y1, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x05, Y4, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x1e, Y0, Y0
-	VPTERNLOGD      $0x96, Y11, Y17, Y9
 	VPXORD          Y6, Y9, Y9
 	VPROLD          $0x01, Y9, Y9
 	VPADDD          Y9, Y2, Y2
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y2, Y2
-	VMOVDQU32       Y4, Y21
-	VPTERNLOGD      $0xe8, Y1, Y0, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x05, Y3, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x1e, Y4, Y4
-	VPTERNLOGD      $0x96, Y12, Y18, Y10
-	VPXORD          Y7, Y10, Y10
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y2, Y2
+	VPROLD          $0x1e, Y4, Y10
+	VPTERNLOGD      $0x96, Y1, Y0, Y4
+	VPADDD          Y4, Y2, Y2
+	VPROLD          $0x05, Y3, Y4
+	VPADDD          Y4, Y2, Y2
+	VMOVDQU32       Y7, Y4
+	VPXORD.BCST     constantsAVX512<>+24(SB), Y4, Y4
+	VPROLD          $0x01, Y4, Y4
+	VPADDD          Y4, Y1, Y1
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y1, Y1
+	VPROLD          $0x1e, Y3, Y11
+	VPTERNLOGD      $0x96, Y0, Y10, Y3
+	VPADDD          Y3, Y1, Y1
+	VPROLD          $0x05, Y2, Y3
+	VPADDD          Y3, Y1, Y1
+	VMOVDQU32       Y8, Y3
+	VPROLD          $0x01, Y3, Y3
+	VPADDD          Y3, Y0, Y0
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y0, Y0
+	VPROLD          $0x1e, Y2, Y12
+	VPTERNLOGD      $0x96, Y10, Y11, Y2
+	VPADDD          Y2, Y0, Y0
+	VPROLD          $0x05, Y1, Y2
+	VPADDD          Y2, Y0, Y0
+	VMOVDQU32       Y9, Y2
+	VPXORD.BCST     constantsAVX512<>+28(SB), Y2, Y2
+	VPROLD          $0x01, Y2, Y2
+	VPADDD          Y2, Y10, Y10
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y10, Y10
+	VPROLD          $0x1e, Y1, Y13
+	VPTERNLOGD      $0x96, Y11, Y12, Y1
+	VPADDD          Y1, Y10, Y10
+	VPROLD          $0x05, Y0, Y1
+	VPADDD          Y1, Y10, Y10
+	VMOVDQU32       Y5, Y1
+	VPXORD          Y4, Y1, Y1
+	VPROLD          $0x01, Y1, Y1
+	VPADDD          Y1, Y11, Y11
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y11, Y11
+	VPROLD          $0x1e, Y0, Y14
+	VPTERNLOGD      $0x96, Y12, Y13, Y0
+	VPADDD          Y0, Y11, Y11
+	VPROLD          $0x05, Y10, Y0
+	VPADDD          Y0, Y11, Y11
+	VMOVDQU32       Y6, Y0
+	VPXORD          Y3, Y0, Y0
+	VPROLD          $0x01, Y0, Y0
+	VPADDD          Y0, Y12, Y12
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y12, Y12
+	VPROLD          $0x1e, Y10, Y15
+	VPTERNLOGD      $0x96, Y13, Y14, Y10
+	VPADDD          Y10, Y12, Y12
+	VPROLD          $0x05, Y11, Y10
+	VPADDD          Y10, Y12, Y12
+	VMOVDQU32       Y7, Y10
+	VPXORD          Y2, Y10, Y10
 	VPROLD          $0x01, Y10, Y10
-	VPADDD          Y10, Y1, Y1
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y1, Y1
-	VMOVDQU32       Y3, Y21
-	VPTERNLOGD      $0xe8, Y0, Y4, Y21
-	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x05, Y2, Y21
-	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x1e, Y3, Y3
-	VPTERNLOGD      $0x96, Y13, Y19, Y11
-	VPXORD          Y8, Y11, Y11
+	VPADDD          Y10, Y13, Y13
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y13, Y13
+	VPROLD          $0x1e, Y11, Y16
+	VPTERNLOGD      $0x96, Y14, Y15, Y11
+	VPADDD          Y11, Y13, Y13
+	VPROLD          $0x05, Y12, Y11
+	VPADDD          Y11, Y13, Y13
+	VMOVDQU32       Y8, Y11
+	VPXORD          Y1, Y11, Y11
 	VPROLD          $0x01, Y11, Y11
-	VPADDD          Y11, Y0, Y0
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y0, Y0
-	VMOVDQU32       Y2, Y21
-	VPTERNLOGD      $0xe8, Y4, Y3, Y21
-	VPADDD          Y21, Y0, Y0
-	VPROLD          $0x05, Y1, Y21
-	VPADDD          Y21, Y0, Y0
-	VPROLD          $0x1e, Y2, Y2
-	VPTERNLOGD      $0x96, Y14, Y20, Y12
-	VPXORD          Y9, Y12, Y12
+	VPADDD          Y11, Y14, Y14
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y14, Y14
+	VPROLD          $0x1e, Y12, Y17
+	VPTERNLOGD      $0x96, Y15, Y16, Y12
+	VPADDD          Y12, Y14, Y14
+	VPROLD          $0x05, Y13, Y12
+	VPADDD          Y12, Y14, Y14
+	VMOVDQU32       Y9, Y12
+	VPXORD          Y0, Y12, Y12
 	VPROLD          $0x01, Y12, Y12
-	VPADDD          Y12, Y4, Y4
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y4, Y4
-	VMOVDQU32       Y1, Y21
-	VPTERNLOGD      $0xe8, Y3, Y2, Y21
-	VPADDD          Y21, Y4, Y4
-	VPROLD          $0x05, Y0, Y21
-	VPADDD          Y21, Y4, Y4
-	VPROLD          $0x1e, Y1, Y1
-	VPTERNLOGD      $0x96, Y15, Y5, Y13
-	VPXORD          Y10, Y13, Y13
+	VPADDD          Y12, Y15, Y15
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y15, Y15
+	VPROLD          $0x1e, Y13, Y18
+	VPTERNLOGD      $0x96, Y16, Y17, Y13
+	VPADDD          Y13, Y15, Y15
+	VPROLD          $0x05, Y14, Y13
+	VPADDD          Y13, Y15, Y15
+	VMOVDQU32       Y4, Y13
+	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Y10, Y13
 	VPROLD          $0x01, Y13, Y13
-	VPADDD          Y13, Y3, Y3
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y3, Y3
-	VMOVDQU32       Y0, Y21
-	VPTERNLOGD      $0xe8, Y2, Y1, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x05, Y4, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x1e, Y0, Y0
-	VPTERNLOGD      $0x96, Y16, Y6, Y14
-	VPXORD          Y11, Y14, Y14
+	VPADDD          Y13, Y16, Y16
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y16, Y16
+	VPROLD          $0x1e, Y14, Y19
+	VPTERNLOGD      $0x96, Y17, Y18, Y14
+	VPADDD          Y14, Y16, Y16
+	VPROLD          $0x05, Y15, Y14
+	VPADDD          Y14, Y16, Y16
+	VMOVDQU32       Y5, Y14
+	VPTERNLOGD      $0x96, Y3, Y11, Y14
 	VPROLD          $0x01, Y14, Y14
-	VPADDD          Y14, Y2, Y2
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y2, Y2
-	VMOVDQU32       Y4, Y21
-	VPTERNLOGD      $0xe8, Y1, Y0, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x05, Y3, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x1e, Y4, Y4
-	VPTERNLOGD      $0x96, Y17, Y7, Y15
+	VPADDD          Y14, Y17, Y17
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y17, Y17
+	VPROLD          $0x1e, Y15, Y20
+	VPTERNLOGD      $0x96, Y18, Y19, Y15
+	VPADDD          Y15, Y17, Y17
+	VPROLD          $0x05, Y16, Y15
+	VPADDD          Y15, Y17, Y17
+	VMOVDQU32       Y6, Y15
+	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Y2, Y15
 	VPXORD          Y12, Y15, Y15
 	VPROLD          $0x01, Y15, Y15
-	VPADDD          Y15, Y1, Y1
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y1, Y1
-	VMOVDQU32       Y3, Y21
-	VPTERNLOGD      $0xe8, Y0, Y4, Y21
-	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x05, Y2, Y21
-	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x1e, Y3, Y3
-	VPTERNLOGD      $0x96, Y18, Y8, Y16
-	VPXORD          Y13, Y16, Y16
-	VPROLD          $0x01, Y16, Y16
-	VPADDD          Y16, Y0, Y0
-	VPADDD.BCST     constantsAVX512<>+8(SB), Y0, Y0
-	VMOVDQU32       Y2, Y21
-	VPTERNLOGD      $0xe8, Y4, Y3, Y21
-	VPADDD          Y21, Y0, Y0
-	VPROLD          $0x05, Y1, Y21
-	VPADDD          Y21, Y0, Y0
-	VPROLD          $0x1e, Y2, Y2
-	VPTERNLOGD      $0x96, Y19, Y9, Y17
-	VPXORD          Y14, Y17, Y17
-	VPROLD          $0x01, Y17, Y17
-	VPADDD          Y17, Y4, Y4
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y4, Y4
-	VMOVDQU32       Y1, Y21
-	VPTERNLOGD      $0x96, Y3, Y2, Y21
-	VPADDD          Y21, Y4, Y4
-	VPROLD          $0x05, Y0, Y21
-	VPADDD          Y21, Y4, Y4
-	VPROLD          $0x1e, Y1, Y1
-	VPTERNLOGD      $0x96, Y20, Y10, Y18
-	VPXORD          Y15, Y18, Y18
-	VPROLD          $0x01, Y18, Y18
-	VPADDD          Y18, Y3, Y3
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y3, Y3
-	VMOVDQU32       Y0, Y21
-	VPTERNLOGD      $0x96, Y2, Y1, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x05, Y4, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x1e, Y0, Y0
-	VPTERNLOGD      $0x96, Y5, Y11, Y19
-	VPXORD          Y16, Y19, Y19
-	VPROLD          $0x01, Y19, Y19
-	VPADDD          Y19, Y2, Y2
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y2, Y2
-	VMOVDQU32       Y4, Y21
-	VPTERNLOGD      $0x96, Y1, Y0, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x05, Y3, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x1e, Y4, Y4
-	VPTERNLOGD      $0x96, Y6, Y12, Y20
-	VPXORD          Y17, Y20, Y20
-	VPROLD          $0x01, Y20, Y20
-	VPADDD          Y20, Y1, Y1
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y1, Y1
-	VMOVDQU32       Y3, Y21
-	VPTERNLOGD      $0x96, Y0, Y4, Y21
-	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x05, Y2, Y21
-	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x1e, Y3, Y3
-	VPTERNLOGD      $0x96, Y7, Y13, Y5
-	VPXORD          Y18, Y5, Y5
+	VPADDD          Y15, Y18, Y18
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y18, Y18
+	VPROLD          $0x1e, Y16, Y21
+	VPTERNLOGD      $0x96, Y19, Y20, Y16
+	VPADDD          Y16, Y18, Y18
+	VPROLD          $0x05, Y17, Y16
+	VPADDD          Y16, Y18, Y18
+	VPTERNLOGD      $0x96, Y7, Y1, Y5
+	VPXORD          Y13, Y5, Y5
 	VPROLD          $0x01, Y5, Y5
-	VPADDD          Y5, Y0, Y0
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y0, Y0
-	VMOVDQU32       Y2, Y21
-	VPTERNLOGD      $0x96, Y4, Y3, Y21
-	VPADDD          Y21, Y0, Y0
-	VPROLD          $0x05, Y1, Y21
-	VPADDD          Y21, Y0, Y0
-	VPROLD          $0x1e, Y2, Y2
-	VPTERNLOGD      $0x96, Y8, Y14, Y6
-	VPXORD          Y19, Y6, Y6
+	VPADDD          Y5, Y19, Y19
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y19, Y19
+	VPROLD          $0x1e, Y17, Y16
+	VPTERNLOGD      $0x96, Y20, Y21, Y17
+	VPADDD          Y17, Y19, Y19
+	VPROLD          $0x05, Y18, Y17
+	VPADDD          Y17, Y19, Y19
+	VPTERNLOGD      $0x96, Y8, Y0, Y6
+	VPXORD          Y14, Y6, Y6
 	VPROLD          $0x01, Y6, Y6
-	VPADDD          Y6, Y4, Y4
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y4, Y4
-	VMOVDQU32       Y1, Y21
-	VPTERNLOGD      $0x96, Y3, Y2, Y21
-	VPADDD          Y21, Y4, Y4
-	VPROLD          $0x05, Y0, Y21
-	VPADDD          Y21, Y4, Y4
-	VPROLD          $0x1e, Y1, Y1
-	VPTERNLOGD      $0x96, Y9, Y15, Y7
-	VPXORD          Y20, Y7, Y7
+	VPADDD          Y6, Y20, Y20
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y20, Y20
+	VPROLD          $0x1e, Y18, Y17
+	VPTERNLOGD      $0x96, Y21, Y16, Y18
+	VPADDD          Y18, Y20, Y20
+	VPROLD          $0x05, Y19, Y18
+	VPADDD          Y18, Y20, Y20
+	VPTERNLOGD      $0x96, Y9, Y10, Y7
+	VPXORD          Y15, Y7, Y7
 	VPROLD          $0x01, Y7, Y7
-	VPADDD          Y7, Y3, Y3
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y3, Y3
-	VMOVDQU32       Y0, Y21
-	VPTERNLOGD      $0x96, Y2, Y1, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x05, Y4, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x1e, Y0, Y0
-	VPTERNLOGD      $0x96, Y10, Y16, Y8
+	VPADDD          Y7, Y21, Y21
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y21, Y21
+	VPROLD          $0x1e, Y19, Y18
+	VPTERNLOGD      $0x96, Y16, Y17, Y19
+	VPADDD          Y19, Y21, Y21
+	VPROLD          $0x05, Y20, Y19
+	VPADDD          Y19, Y21, Y21
+	VPTERNLOGD      $0x96, Y4, Y11, Y8
 	VPXORD          Y5, Y8, Y8
 	VPROLD          $0x01, Y8, Y8
-	VPADDD          Y8, Y2, Y2
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y2, Y2
-	VMOVDQU32       Y4, Y21
-	VPTERNLOGD      $0x96, Y1, Y0, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x05, Y3, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x1e, Y4, Y4
-	VPTERNLOGD      $0x96, Y11, Y17, Y9
+	VPADDD          Y8, Y16, Y16
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y16, Y16
+	VPROLD          $0x1e, Y20, Y19
+	VPTERNLOGD      $0x96, Y17, Y18, Y20
+	VPADDD          Y20, Y16, Y16
+	VPROLD          $0x05, Y21, Y20
+	VPADDD          Y20, Y16, Y16
+	VPTERNLOGD      $0x96, Y3, Y12, Y9
 	VPXORD          Y6, Y9, Y9
 	VPROLD          $0x01, Y9, Y9
-	VPADDD          Y9, Y1, Y1
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y1, Y1
-	VMOVDQU32       Y3, Y21
-	VPTERNLOGD      $0x96, Y0, Y4, Y21
-	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x05, Y2, Y21
-	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x1e, Y3, Y3
-	VPTERNLOGD      $0x96, Y12, Y18, Y10
-	VPXORD          Y7, Y10, Y10
+	VPADDD          Y9, Y17, Y17
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y17, Y17
+	VPROLD          $0x1e, Y21, Y20
+	VPTERNLOGD      $0x96, Y18, Y19, Y21
+	VPADDD          Y21, Y17, Y17
+	VPROLD          $0x05, Y16, Y21
+	VPADDD          Y21, Y17, Y17
+	VPTERNLOGD      $0x96, Y2, Y13, Y4
+	VPXORD          Y7, Y4, Y4
+	VPROLD          $0x01, Y4, Y4
+	VPADDD          Y4, Y18, Y18
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y18, Y18
+	VPROLD          $0x1e, Y16, Y21
+	VPTERNLOGD      $0x96, Y19, Y20, Y16
+	VPADDD          Y16, Y18, Y18
+	VPROLD          $0x05, Y17, Y16
+	VPADDD          Y16, Y18, Y18
+	VPTERNLOGD      $0x96, Y1, Y14, Y3
+	VPXORD          Y8, Y3, Y3
+	VPROLD          $0x01, Y3, Y3
+	VPADDD          Y3, Y19, Y19
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y19, Y19
+	VPROLD          $0x1e, Y17, Y16
+	VPTERNLOGD      $0x96, Y20, Y21, Y17
+	VPADDD          Y17, Y19, Y19
+	VPROLD          $0x05, Y18, Y17
+	VPADDD          Y17, Y19, Y19
+	VPTERNLOGD      $0x96, Y0, Y15, Y2
+	VPXORD          Y9, Y2, Y2
+	VPROLD          $0x01, Y2, Y2
+	VPADDD          Y2, Y20, Y20
+	VPADDD.BCST     constantsAVX512<>+4(SB), Y20, Y20
+	VPROLD          $0x1e, Y18, Y17
+	VPTERNLOGD      $0x96, Y21, Y16, Y18
+	VPADDD          Y18, Y20, Y20
+	VPROLD          $0x05, Y19, Y18
+	VPADDD          Y18, Y20, Y20
+	VPTERNLOGD      $0x96, Y10, Y5, Y1
+	VPXORD          Y4, Y1, Y1
+	VPROLD          $0x01, Y1, Y1
+	VPADDD          Y1, Y21, Y21
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y21, Y21
+	VPROLD          $0x1e, Y19, Y18
+	VPTERNLOGD      $0xe8, Y16, Y17, Y19
+	VPADDD          Y19, Y21, Y21
+	VPROLD          $0x05, Y20, Y19
+	VPADDD          Y19, Y21, Y21
+	VPTERNLOGD      $0x96, Y11, Y6, Y0
+	VPXORD          Y3, Y0, Y0
+	VPROLD          $0x01, Y0, Y0
+	VPADDD          Y0, Y16, Y16
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y16, Y16
+	VPROLD          $0x1e, Y20, Y19
+	VPTERNLOGD      $0xe8, Y17, Y18, Y20
+	VPADDD          Y20, Y16, Y16
+	VPROLD          $0x05, Y21, Y20
+	VPADDD          Y20, Y16, Y16
+	VPTERNLOGD      $0x96, Y12, Y7, Y10
+	VPXORD          Y2, Y10, Y10
 	VPROLD          $0x01, Y10, Y10
-	VPADDD          Y10, Y0, Y0
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y0, Y0
-	VMOVDQU32       Y2, Y21
-	VPTERNLOGD      $0x96, Y4, Y3, Y21
-	VPADDD          Y21, Y0, Y0
-	VPROLD          $0x05, Y1, Y21
-	VPADDD          Y21, Y0, Y0
-	VPROLD          $0x1e, Y2, Y2
-	VPTERNLOGD      $0x96, Y13, Y19, Y11
-	VPXORD          Y8, Y11, Y11
+	VPADDD          Y10, Y17, Y17
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y17, Y17
+	VPROLD          $0x1e, Y21, Y20
+	VPTERNLOGD      $0xe8, Y18, Y19, Y21
+	VPADDD          Y21, Y17, Y17
+	VPROLD          $0x05, Y16, Y21
+	VPADDD          Y21, Y17, Y17
+	VPTERNLOGD      $0x96, Y13, Y8, Y11
+	VPXORD          Y1, Y11, Y11
 	VPROLD          $0x01, Y11, Y11
-	VPADDD          Y11, Y4, Y4
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y4, Y4
-	VMOVDQU32       Y1, Y21
-	VPTERNLOGD      $0x96, Y3, Y2, Y21
-	VPADDD          Y21, Y4, Y4
-	VPROLD          $0x05, Y0, Y21
-	VPADDD          Y21, Y4, Y4
-	VPROLD          $0x1e, Y1, Y1
-	VPTERNLOGD      $0x96, Y14, Y20, Y12
-	VPXORD          Y9, Y12, Y12
+	VPADDD          Y11, Y18, Y18
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y18, Y18
+	VPROLD          $0x1e, Y16, Y21
+	VPTERNLOGD      $0xe8, Y19, Y20, Y16
+	VPADDD          Y16, Y18, Y18
+	VPROLD          $0x05, Y17, Y16
+	VPADDD          Y16, Y18, Y18
+	VPTERNLOGD      $0x96, Y14, Y9, Y12
+	VPXORD          Y0, Y12, Y12
 	VPROLD          $0x01, Y12, Y12
-	VPADDD          Y12, Y3, Y3
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y3, Y3
-	VMOVDQU32       Y0, Y21
-	VPTERNLOGD      $0x96, Y2, Y1, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x05, Y4, Y21
-	VPADDD          Y21, Y3, Y3
-	VPROLD          $0x1e, Y0, Y0
-	VPTERNLOGD      $0x96, Y15, Y5, Y13
+	VPADDD          Y12, Y19, Y19
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y19, Y19
+	VPROLD          $0x1e, Y17, Y16
+	VPTERNLOGD      $0xe8, Y20, Y21, Y17
+	VPADDD          Y17, Y19, Y19
+	VPROLD          $0x05, Y18, Y17
+	VPADDD          Y17, Y19, Y19
+	VPTERNLOGD      $0x96, Y15, Y4, Y13
 	VPXORD          Y10, Y13, Y13
 	VPROLD          $0x01, Y13, Y13
-	VPADDD          Y13, Y2, Y2
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y2, Y2
-	VMOVDQU32       Y4, Y21
-	VPTERNLOGD      $0x96, Y1, Y0, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x05, Y3, Y21
-	VPADDD          Y21, Y2, Y2
-	VPROLD          $0x1e, Y4, Y4
-	VPTERNLOGD      $0x96, Y16, Y6, Y14
+	VPADDD          Y13, Y20, Y20
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y20, Y20
+	VPROLD          $0x1e, Y18, Y17
+	VPTERNLOGD      $0xe8, Y21, Y16, Y18
+	VPADDD          Y18, Y20, Y20
+	VPROLD          $0x05, Y19, Y18
+	VPADDD          Y18, Y20, Y20
+	VPTERNLOGD      $0x96, Y5, Y3, Y14
+	VPXORD          Y11, Y14, Y14
+	VPROLD          $0x01, Y14, Y14
+	VPADDD          Y14, Y21, Y21
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y21, Y21
+	VPROLD          $0x1e, Y19, Y18
+	VPTERNLOGD      $0xe8, Y16, Y17, Y19
+	VPADDD          Y19, Y21, Y21
+	VPROLD          $0x05, Y20, Y19
+	VPADDD          Y19, Y21, Y21
+	VPTERNLOGD      $0x96, Y6, Y2, Y15
+	VPXORD          Y12, Y15, Y15
+	VPROLD          $0x01, Y15, Y15
+	VPADDD          Y15, Y16, Y16
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y16, Y16
+	VPROLD          $0x1e, Y20, Y19
+	VPTERNLOGD      $0xe8, Y17, Y18, Y20
+	VPADDD          Y20, Y16, Y16
+	VPROLD          $0x05, Y21, Y20
+	VPADDD          Y20, Y16, Y16
+	VPTERNLOGD      $0x96, Y7, Y1, Y5
+	VPXORD          Y13, Y5, Y5
+	VPROLD          $0x01, Y5, Y5
+	VPADDD          Y5, Y17, Y17
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y17, Y17
+	VPROLD          $0x1e, Y21, Y20
+	VPTERNLOGD      $0xe8, Y18, Y19, Y21
+	VPADDD          Y21, Y17, Y17
+	VPROLD          $0x05, Y16, Y21
+	VPADDD          Y21, Y17, Y17
+	VPTERNLOGD      $0x96, Y8, Y0, Y6
+	VPXORD          Y14, Y6, Y6
+	VPROLD          $0x01, Y6, Y6
+	VPADDD          Y6, Y18, Y18
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y18, Y18
+	VPROLD          $0x1e, Y16, Y21
+	VPTERNLOGD      $0xe8, Y19, Y20, Y16
+	VPADDD          Y16, Y18, Y18
+	VPROLD          $0x05, Y17, Y16
+	VPADDD          Y16, Y18, Y18
+	VPTERNLOGD      $0x96, Y9, Y10, Y7
+	VPXORD          Y15, Y7, Y7
+	VPROLD          $0x01, Y7, Y7
+	VPADDD          Y7, Y19, Y19
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y19, Y19
+	VPROLD          $0x1e, Y17, Y16
+	VPTERNLOGD      $0xe8, Y20, Y21, Y17
+	VPADDD          Y17, Y19, Y19
+	VPROLD          $0x05, Y18, Y17
+	VPADDD          Y17, Y19, Y19
+	VPTERNLOGD      $0x96, Y4, Y11, Y8
+	VPXORD          Y5, Y8, Y8
+	VPROLD          $0x01, Y8, Y8
+	VPADDD          Y8, Y20, Y20
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y20, Y20
+	VPROLD          $0x1e, Y18, Y17
+	VPTERNLOGD      $0xe8, Y21, Y16, Y18
+	VPADDD          Y18, Y20, Y20
+	VPROLD          $0x05, Y19, Y18
+	VPADDD          Y18, Y20, Y20
+	VPTERNLOGD      $0x96, Y3, Y12, Y9
+	VPXORD          Y6, Y9, Y9
+	VPROLD          $0x01, Y9, Y9
+	VPADDD          Y9, Y21, Y21
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y21, Y21
+	VPROLD          $0x1e, Y19, Y18
+	VPTERNLOGD      $0xe8, Y16, Y17, Y19
+	VPADDD          Y19, Y21, Y21
+	VPROLD          $0x05, Y20, Y19
+	VPADDD          Y19, Y21, Y21
+	VPTERNLOGD      $0x96, Y2, Y13, Y4
+	VPXORD          Y7, Y4, Y4
+	VPROLD          $0x01, Y4, Y4
+	VPADDD          Y4, Y16, Y16
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y16, Y16
+	VPROLD          $0x1e, Y20, Y19
+	VPTERNLOGD      $0xe8, Y17, Y18, Y20
+	VPADDD          Y20, Y16, Y16
+	VPROLD          $0x05, Y21, Y20
+	VPADDD          Y20, Y16, Y16
+	VPTERNLOGD      $0x96, Y1, Y14, Y3
+	VPXORD          Y8, Y3, Y3
+	VPROLD          $0x01, Y3, Y3
+	VPADDD          Y3, Y17, Y17
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y17, Y17
+	VPROLD          $0x1e, Y21, Y20
+	VPTERNLOGD      $0xe8, Y18, Y19, Y21
+	VPADDD          Y21, Y17, Y17
+	VPROLD          $0x05, Y16, Y21
+	VPADDD          Y21, Y17, Y17
+	VPTERNLOGD      $0x96, Y0, Y15, Y2
+	VPXORD          Y9, Y2, Y2
+	VPROLD          $0x01, Y2, Y2
+	VPADDD          Y2, Y18, Y18
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y18, Y18
+	VPROLD          $0x1e, Y16, Y21
+	VPTERNLOGD      $0xe8, Y19, Y20, Y16
+	VPADDD          Y16, Y18, Y18
+	VPROLD          $0x05, Y17, Y16
+	VPADDD          Y16, Y18, Y18
+	VPTERNLOGD      $0x96, Y10, Y5, Y1
+	VPXORD          Y4, Y1, Y1
+	VPROLD          $0x01, Y1, Y1
+	VPADDD          Y1, Y19, Y19
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y19, Y19
+	VPROLD          $0x1e, Y17, Y16
+	VPTERNLOGD      $0xe8, Y20, Y21, Y17
+	VPADDD          Y17, Y19, Y19
+	VPROLD          $0x05, Y18, Y17
+	VPADDD          Y17, Y19, Y19
+	VPTERNLOGD      $0x96, Y11, Y6, Y0
+	VPXORD          Y3, Y0, Y0
+	VPROLD          $0x01, Y0, Y0
+	VPADDD          Y0, Y20, Y20
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y20, Y20
+	VPROLD          $0x1e, Y18, Y17
+	VPTERNLOGD      $0xe8, Y21, Y16, Y18
+	VPADDD          Y18, Y20, Y20
+	VPROLD          $0x05, Y19, Y18
+	VPADDD          Y18, Y20, Y20
+	VPTERNLOGD      $0x96, Y12, Y7, Y10
+	VPXORD          Y2, Y10, Y10
+	VPROLD          $0x01, Y10, Y10
+	VPADDD          Y10, Y21, Y21
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y21, Y21
+	VPROLD          $0x1e, Y19, Y18
+	VPTERNLOGD      $0xe8, Y16, Y17, Y19
+	VPADDD          Y19, Y21, Y21
+	VPROLD          $0x05, Y20, Y19
+	VPADDD          Y19, Y21, Y21
+	VPTERNLOGD      $0x96, Y13, Y8, Y11
+	VPXORD          Y1, Y11, Y11
+	VPROLD          $0x01, Y11, Y11
+	VPADDD          Y11, Y16, Y16
+	VPADDD.BCST     constantsAVX512<>+8(SB), Y16, Y16
+	VPROLD          $0x1e, Y20, Y19
+	VPTERNLOGD      $0xe8, Y17, Y18, Y20
+	VPADDD          Y20, Y16, Y16
+	VPROLD          $0x05, Y21, Y20
+	VPADDD          Y20, Y16, Y16
+	VPTERNLOGD      $0x96, Y14, Y9, Y12
+	VPXORD          Y0, Y12, Y12
+	VPROLD          $0x01, Y12, Y12
+	VPADDD          Y12, Y17, Y17
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y17, Y17
+	VPROLD          $0x1e, Y21, Y20
+	VPTERNLOGD      $0x96, Y18, Y19, Y21
+	VPADDD          Y21, Y17, Y17
+	VPROLD          $0x05, Y16, Y21
+	VPADDD          Y21, Y17, Y17
+	VPTERNLOGD      $0x96, Y15, Y4, Y13
+	VPXORD          Y10, Y13, Y13
+	VPROLD          $0x01, Y13, Y13
+	VPADDD          Y13, Y18, Y18
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y18, Y18
+	VPROLD          $0x1e, Y16, Y21
+	VPTERNLOGD      $0x96, Y19, Y20, Y16
+	VPADDD          Y16, Y18, Y18
+	VPROLD          $0x05, Y17, Y16
+	VPADDD          Y16, Y18, Y18
+	VPTERNLOGD      $0x96, Y5, Y3, Y14
+	VPXORD          Y11, Y14, Y14
+	VPROLD          $0x01, Y14, Y14
+	VPADDD          Y14, Y19, Y19
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y19, Y19
+	VPROLD          $0x1e, Y17, Y16
+	VPTERNLOGD      $0x96, Y20, Y21, Y17
+	VPADDD          Y17, Y19, Y19
+	VPROLD          $0x05, Y18, Y17
+	VPADDD          Y17, Y19, Y19
+	VPTERNLOGD      $0x96, Y6, Y2, Y15
+	VPXORD          Y12, Y15, Y15
+	VPROLD          $0x01, Y15, Y15
+	VPADDD          Y15, Y20, Y20
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y20, Y20
+	VPROLD          $0x1e, Y18, Y17
+	VPTERNLOGD      $0x96, Y21, Y16, Y18
+	VPADDD          Y18, Y20, Y20
+	VPROLD          $0x05, Y19, Y18
+	VPADDD          Y18, Y20, Y20
+	VPTERNLOGD      $0x96, Y7, Y1, Y5
+	VPXORD          Y13, Y5, Y5
+	VPROLD          $0x01, Y5, Y5
+	VPADDD          Y5, Y21, Y21
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y21, Y21
+	VPROLD          $0x1e, Y19, Y18
+	VPTERNLOGD      $0x96, Y16, Y17, Y19
+	VPADDD          Y19, Y21, Y21
+	VPROLD          $0x05, Y20, Y19
+	VPADDD          Y19, Y21, Y21
+	VPTERNLOGD      $0x96, Y8, Y0, Y6
+	VPXORD          Y14, Y6, Y6
+	VPROLD          $0x01, Y6, Y6
+	VPADDD          Y6, Y16, Y16
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y16, Y16
+	VPROLD          $0x1e, Y20, Y19
+	VPTERNLOGD      $0x96, Y17, Y18, Y20
+	VPADDD          Y20, Y16, Y16
+	VPROLD          $0x05, Y21, Y20
+	VPADDD          Y20, Y16, Y16
+	VPTERNLOGD      $0x96, Y9, Y10, Y7
+	VPXORD          Y15, Y7, Y7
+	VPROLD          $0x01, Y7, Y7
+	VPADDD          Y7, Y17, Y17
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y17, Y17
+	VPROLD          $0x1e, Y21, Y20
+	VPTERNLOGD      $0x96, Y18, Y19, Y21
+	VPADDD          Y21, Y17, Y17
+	VPROLD          $0x05, Y16, Y21
+	VPADDD          Y21, Y17, Y17
+	VPTERNLOGD      $0x96, Y4, Y11, Y8
+	VPXORD          Y5, Y8, Y8
+	VPROLD          $0x01, Y8, Y8
+	VPADDD          Y8, Y18, Y18
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y18, Y18
+	VPROLD          $0x1e, Y16, Y21
+	VPTERNLOGD      $0x96, Y19, Y20, Y16
+	VPADDD          Y16, Y18, Y18
+	VPROLD          $0x05, Y17, Y16
+	VPADDD          Y16, Y18, Y18
+	VPTERNLOGD      $0x96, Y3, Y12, Y9
+	VPXORD          Y6, Y9, Y9
+	VPROLD          $0x01, Y9, Y9
+	VPADDD          Y9, Y19, Y19
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y19, Y19
+	VPROLD          $0x1e, Y17, Y16
+	VPTERNLOGD      $0x96, Y20, Y21, Y17
+	VPADDD          Y17, Y19, Y19
+	VPROLD          $0x05, Y18, Y17
+	VPADDD          Y17, Y19, Y19
+	VPTERNLOGD      $0x96, Y2, Y13, Y4
+	VPXORD          Y7, Y4, Y4
+	VPROLD          $0x01, Y4, Y4
+	VPADDD          Y4, Y20, Y20
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y20, Y20
+	VPROLD          $0x1e, Y18, Y17
+	VPTERNLOGD      $0x96, Y21, Y16, Y18
+	VPADDD          Y18, Y20, Y20
+	VPROLD          $0x05, Y19, Y18
+	VPADDD          Y18, Y20, Y20
+	VPTERNLOGD      $0x96, Y1, Y14, Y3
+	VPXORD          Y8, Y3, Y3
+	VPROLD          $0x01, Y3, Y3
+	VPADDD          Y3, Y21, Y21
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y21, Y21
+	VPROLD          $0x1e, Y19, Y18
+	VPTERNLOGD      $0x96, Y16, Y17, Y19
+	VPADDD          Y19, Y21, Y21
+	VPROLD          $0x05, Y20, Y19
+	VPADDD          Y19, Y21, Y21
+	VPTERNLOGD      $0x96, Y0, Y15, Y2
+	VPXORD          Y9, Y2, Y2
+	VPROLD          $0x01, Y2, Y2
+	VPADDD          Y2, Y16, Y16
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y16, Y16
+	VPROLD          $0x1e, Y20, Y19
+	VPTERNLOGD      $0x96, Y17, Y18, Y20
+	VPADDD          Y20, Y16, Y16
+	VPROLD          $0x05, Y21, Y20
+	VPADDD          Y20, Y16, Y16
+	VPTERNLOGD      $0x96, Y10, Y5, Y1
+	VPXORD          Y4, Y1, Y1
+	VPROLD          $0x01, Y1, Y1
+	VPADDD          Y1, Y17, Y17
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y17, Y17
+	VPROLD          $0x1e, Y21, Y20
+	VPTERNLOGD      $0x96, Y18, Y19, Y21
+	VPADDD          Y21, Y17, Y17
+	VPROLD          $0x05, Y16, Y21
+	VPADDD          Y21, Y17, Y17
+	VPTERNLOGD      $0x96, Y11, Y6, Y0
+	VPXORD          Y3, Y0, Y0
+	VPROLD          $0x01, Y0, Y0
+	VPADDD          Y0, Y18, Y18
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y18, Y18
+	VPROLD          $0x1e, Y16, Y21
+	VPTERNLOGD      $0x96, Y19, Y20, Y16
+	VPADDD          Y16, Y18, Y18
+	VPROLD          $0x05, Y17, Y16
+	VPADDD          Y16, Y18, Y18
+	VPTERNLOGD      $0x96, Y12, Y7, Y10
+	VPXORD          Y2, Y10, Y10
+	VPROLD          $0x01, Y10, Y10
+	VPADDD          Y10, Y19, Y19
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y19, Y19
+	VPROLD          $0x1e, Y17, Y7
+	VPTERNLOGD      $0x96, Y20, Y21, Y17
+	VPADDD          Y17, Y19, Y19
+	VPROLD          $0x05, Y18, Y16
+	VPADDD          Y16, Y19, Y19
+	VPTERNLOGD      $0x96, Y13, Y8, Y11
+	VPXORD          Y1, Y11, Y11
+	VPROLD          $0x01, Y11, Y11
+	VPADDD          Y11, Y20, Y20
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y20, Y20
+	VPROLD          $0x1e, Y18, Y1
+	VPTERNLOGD      $0x96, Y21, Y7, Y18
+	VPADDD          Y18, Y20, Y20
+	VPROLD          $0x05, Y19, Y8
+	VPADDD          Y8, Y20, Y20
+	VPTERNLOGD      $0x96, Y14, Y9, Y12
+	VPXORD          Y0, Y12, Y12
+	VPROLD          $0x01, Y12, Y12
+	VPADDD          Y12, Y21, Y21
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y21, Y21
+	VPROLD          $0x1e, Y19, Y0
+	VPTERNLOGD      $0x96, Y7, Y1, Y19
+	VPADDD          Y19, Y21, Y21
+	VPROLD          $0x05, Y20, Y8
+	VPADDD          Y8, Y21, Y21
+	VPTERNLOGD      $0x96, Y15, Y4, Y13
+	VPXORD          Y10, Y13, Y13
+	VPROLD          $0x01, Y13, Y13
+	VPADDD          Y13, Y7, Y7
+	VPADDD.BCST     constantsAVX512<>+12(SB), Y7, Y7
+	VPROLD          $0x1e, Y20, Y4
+	VPTERNLOGD      $0x96, Y1, Y0, Y20
+	VPADDD          Y20, Y7, Y7
+	VPROLD          $0x05, Y21, Y8
+	VPADDD          Y8, Y7, Y7
+	VPTERNLOGD      $0x96, Y5, Y3, Y14
 	VPXORD          Y11, Y14, Y14
 	VPROLD          $0x01, Y14, Y14
 	VPADDD          Y14, Y1, Y1
 	VPADDD.BCST     constantsAVX512<>+12(SB), Y1, Y1
-	VMOVDQU32       Y3, Y21
+	VPROLD          $0x1e, Y21, Y3
 	VPTERNLOGD      $0x96, Y0, Y4, Y21
 	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x05, Y2, Y21
-	VPADDD          Y21, Y1, Y1
-	VPROLD          $0x1e, Y3, Y3
-	VPTERNLOGD      $0x96, Y17, Y7, Y15
+	VPROLD          $0x05, Y7, Y5
+	VPADDD          Y5, Y1, Y1
+	VPTERNLOGD      $0x96, Y6, Y2, Y15
 	VPXORD          Y12, Y15, Y15
 	VPROLD          $0x01, Y15, Y15
 	VPADDD          Y15, Y0, Y0
 	VPADDD.BCST     constantsAVX512<>+12(SB), Y0, Y0
-	VMOVDQU32       Y2, Y7
+	VPROLD          $0x1e, Y7, Y2
 	VPTERNLOGD      $0x96, Y4, Y3, Y7
 	VPADDD          Y7, Y0, Y0
-	VPROLD          $0x05, Y1, Y7
-	VPADDD          Y7, Y0, Y0
-	VPROLD          $0x1e, Y2, Y2
-	VPTERNLOGD      $0x96, Y18, Y8, Y16
-	VPXORD          Y13, Y16, Y16
-	VPROLD          $0x01, Y16, Y16
-	VPADDD          Y16, Y4, Y4
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y4, Y4
-	VMOVDQU32       Y1, Y7
-	VPTERNLOGD      $0x96, Y3, Y2, Y7
-	VPADDD          Y7, Y4, Y4
-	VPROLD          $0x05, Y0, Y7
-	VPADDD          Y7, Y4, Y4
-	VPROLD          $0x1e, Y1, Y1
-	VPTERNLOGD      $0x96, Y19, Y9, Y17
-	VPXORD          Y14, Y17, Y17
-	VPROLD          $0x01, Y17, Y17
-	VPADDD          Y17, Y3, Y3
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y3, Y3
-	VMOVDQU32       Y0, Y7
-	VPTERNLOGD      $0x96, Y2, Y1, Y7
-	VPADDD          Y7, Y3, Y3
-	VPROLD          $0x05, Y4, Y7
-	VPADDD          Y7, Y3, Y3
-	VPROLD          $0x1e, Y0, Y0
-	VPTERNLOGD      $0x96, Y20, Y10, Y18
-	VPXORD          Y15, Y18, Y18
-	VPROLD          $0x01, Y18, Y18
-	VPADDD          Y18, Y2, Y2
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y2, Y2
-	VMOVDQU32       Y4, Y7
-	VPTERNLOGD      $0x96, Y1, Y0, Y7
-	VPADDD          Y7, Y2, Y2
-	VPROLD          $0x05, Y3, Y7
-	VPADDD          Y7, Y2, Y2
-	VPROLD          $0x1e, Y4, Y4
-	VPTERNLOGD      $0x96, Y5, Y11, Y19
-	VPXORD          Y16, Y19, Y19
-	VPROLD          $0x01, Y19, Y19
-	VPADDD          Y19, Y1, Y1
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y1, Y1
-	VMOVDQU32       Y3, Y5
-	VPTERNLOGD      $0x96, Y0, Y4, Y5
-	VPADDD          Y5, Y1, Y1
-	VPROLD          $0x05, Y2, Y5
-	VPADDD          Y5, Y1, Y1
-	VPROLD          $0x1e, Y3, Y3
-	VPTERNLOGD      $0x96, Y6, Y12, Y20
-	VPXORD          Y17, Y20, Y20
-	VPROLD          $0x01, Y20, Y20
-	VPADDD          Y20, Y0, Y0
-	VPADDD.BCST     constantsAVX512<>+12(SB), Y0, Y0
-	VMOVDQU32       Y2, Y5
-	VPTERNLOGD      $0x96, Y4, Y3, Y5
-	VPADDD          Y5, Y0, Y0
 	VPROLD          $0x05, Y1, Y5
 	VPADDD          Y5, Y0, Y0
-	VPROLD          $0x1e, Y2, Y2
 	VPADDD          (DX), Y0, Y0
 	VMOVDQU32       Y0, Y5
 	VMOVDQU32       384(DX), Y6
@@ -912,802 +834,724 @@ half:
 	VPADDD          448(DX), Z7, Z2
 	VMOVDQU32       640(DX), Z0
 	VMOVDQU32       704(DX), Z1
-	VMOVDQU32       Z4, Z10
-	VPTERNLOGD      $0xca, Z1, Z0, Z10
-	VPADDD          Z10, Z2, Z2
+	VPROLD          $0x1e, Z4, Z10
+	VPTERNLOGD      $0xca, Z1, Z0, Z4
+	VPADDD          Z4, Z2, Z2
 	VPROLD          $0x05, Z3, Z1
 	VPADDD          Z1, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
 	VPADDD          512(DX), Z8, Z1
-	VMOVDQU32       Z3, Z10
-	VPTERNLOGD      $0xca, Z0, Z4, Z10
-	VPADDD          Z10, Z1, Z1
+	VPROLD          $0x1e, Z3, Z4
+	VPTERNLOGD      $0xca, Z0, Z10, Z3
+	VPADDD          Z3, Z1, Z1
 	VPROLD          $0x05, Z2, Z0
 	VPADDD          Z0, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
 	VPADDD          576(DX), Z9, Z0
-	VMOVDQU32       Z2, Z10
-	VPTERNLOGD      $0xca, Z4, Z3, Z10
-	VPADDD          Z10, Z0, Z0
-	VPROLD          $0x05, Z1, Z10
-	VPADDD          Z10, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+16(SB), Z4, Z4
-	VMOVDQU32       Z1, Z10
-	VPTERNLOGD      $0xca, Z3, Z2, Z10
-	VPADDD          Z10, Z4, Z4
-	VPROLD          $0x05, Z0, Z10
-	VPADDD          Z10, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z3, Z3
-	VMOVDQU32       Z0, Z10
-	VPTERNLOGD      $0xca, Z2, Z1, Z10
-	VPADDD          Z10, Z3, Z3
-	VPROLD          $0x05, Z4, Z10
-	VPADDD          Z10, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z2, Z2
-	VMOVDQU32       Z4, Z10
-	VPTERNLOGD      $0xca, Z1, Z0, Z10
-	VPADDD          Z10, Z2, Z2
-	VPROLD          $0x05, Z3, Z10
-	VPADDD          Z10, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z1, Z1
-	VMOVDQU32       Z3, Z10
-	VPTERNLOGD      $0xca, Z0, Z4, Z10
-	VPADDD          Z10, Z1, Z1
-	VPROLD          $0x05, Z2, Z10
-	VPADDD          Z10, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z0, Z0
-	VMOVDQU32       Z2, Z10
-	VPTERNLOGD      $0xca, Z4, Z3, Z10
-	VPADDD          Z10, Z0, Z0
-	VPROLD          $0x05, Z1, Z10
-	VPADDD          Z10, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
+	VPROLD          $0x1e, Z2, Z3
+	VPTERNLOGD      $0xca, Z10, Z4, Z2
+	VPADDD          Z2, Z0, Z0
+	VPROLD          $0x05, Z1, Z2
+	VPADDD          Z2, Z0, Z0
+	VPADDD.BCST     constantsAVX512<>+16(SB), Z10, Z10
+	VPROLD          $0x1e, Z1, Z2
+	VPTERNLOGD      $0xca, Z4, Z3, Z1
+	VPADDD          Z1, Z10, Z10
+	VPROLD          $0x05, Z0, Z1
+	VPADDD          Z1, Z10, Z10
 	VPADDD.BCST     constantsAVX512<>+0(SB), Z4, Z4
-	VMOVDQU32       Z1, Z10
-	VPTERNLOGD      $0xca, Z3, Z2, Z10
-	VPADDD          Z10, Z4, Z4
-	VPROLD          $0x05, Z0, Z10
-	VPADDD          Z10, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
+	VPROLD          $0x1e, Z0, Z1
+	VPTERNLOGD      $0xca, Z3, Z2, Z0
+	VPADDD          Z0, Z4, Z4
+	VPROLD          $0x05, Z10, Z0
+	VPADDD          Z0, Z4, Z4
 	VPADDD.BCST     constantsAVX512<>+0(SB), Z3, Z3
-	VMOVDQU32       Z0, Z10
+	VPROLD          $0x1e, Z10, Z0
 	VPTERNLOGD      $0xca, Z2, Z1, Z10
 	VPADDD          Z10, Z3, Z3
 	VPROLD          $0x05, Z4, Z10
 	VPADDD          Z10, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
 	VPADDD.BCST     constantsAVX512<>+0(SB), Z2, Z2
-	VMOVDQU32       Z4, Z10
-	VPTERNLOGD      $0xca, Z1, Z0, Z10
-	VPADDD          Z10, Z2, Z2
-	VPROLD          $0x05, Z3, Z10
-	VPADDD          Z10, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
+	VPROLD          $0x1e, Z4, Z10
+	VPTERNLOGD      $0xca, Z1, Z0, Z4
+	VPADDD          Z4, Z2, Z2
+	VPROLD          $0x05, Z3, Z4
+	VPADDD          Z4, Z2, Z2
 	VPADDD.BCST     constantsAVX512<>+0(SB), Z1, Z1
-	VMOVDQU32       Z3, Z10
-	VPTERNLOGD      $0xca, Z0, Z4, Z10
-	VPADDD          Z10, Z1, Z1
-	VPROLD          $0x05, Z2, Z10
-	VPADDD          Z10, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
+	VPROLD          $0x1e, Z3, Z4
+	VPTERNLOGD      $0xca, Z0, Z10, Z3
+	VPADDD          Z3, Z1, Z1
+	VPROLD          $0x05, Z2, Z3
+	VPADDD          Z3, Z1, Z1
 	VPADDD.BCST     constantsAVX512<>+0(SB), Z0, Z0
-	VMOVDQU32       Z2, Z10
-	VPTERNLOGD      $0xca, Z4, Z3, Z10
-	VPADDD          Z10, Z0, Z0
-	VPROLD          $0x05, Z1, Z10
-	VPADDD          Z10, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+20(SB), Z4, Z4
-	VMOVDQU32       Z1, Z10
-	VPTERNLOGD      $0xca, Z3, Z2, Z10
-	VPADDD          Z10, Z4, Z4
-	VPROLD          $0x05, Z0, Z10
-	VPADDD          Z10, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
+	VPROLD          $0x1e, Z2, Z3
+	VPTERNLOGD      $0xca, Z10, Z4, Z2
+	VPADDD          Z2, Z0, Z0
+	VPROLD          $0x05, Z1, Z2
+	VPADDD          Z2, Z0, Z0
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z10, Z10
+	VPROLD          $0x1e, Z1, Z2
+	VPTERNLOGD      $0xca, Z4, Z3, Z1
+	VPADDD          Z1, Z10, Z10
+	VPROLD          $0x05, Z0, Z1
+	VPADDD          Z1, Z10, Z10
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z4, Z4
+	VPROLD          $0x1e, Z0, Z1
+	VPTERNLOGD      $0xca, Z3, Z2, Z0
+	VPADDD          Z0, Z4, Z4
+	VPROLD          $0x05, Z10, Z0
+	VPADDD          Z0, Z4, Z4
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z3, Z3
+	VPROLD          $0x1e, Z10, Z0
+	VPTERNLOGD      $0xca, Z2, Z1, Z10
+	VPADDD          Z10, Z3, Z3
+	VPROLD          $0x05, Z4, Z10
+	VPADDD          Z10, Z3, Z3
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z2, Z2
+	VPROLD          $0x1e, Z4, Z10
+	VPTERNLOGD      $0xca, Z1, Z0, Z4
+	VPADDD          Z4, Z2, Z2
+	VPROLD          $0x05, Z3, Z4
+	VPADDD          Z4, Z2, Z2
+	VPADDD.BCST     constantsAVX512<>+20(SB), Z1, Z1
+	VPROLD          $0x1e, Z3, Z4
+	VPTERNLOGD      $0xca, Z0, Z10, Z3
+	VPADDD          Z3, Z1, Z1
+	VPROLD          $0x05, Z2, Z3
+	VPADDD          Z3, Z1, Z1
 	VPXORD          Z7, Z5, Z5
 	VPROLD          $0x01, Z5, Z5
-	VPADDD          Z5, Z3, Z3
+	VPADDD          Z5, Z0, Z0
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z0, Z0
+	VPROLD          $0x1e, Z2, Z3
+	VPTERNLOGD      $0xca, Z10, Z4, Z2
+	VPADDD          Z2, Z0, Z0
+	VPROLD          $0x05, Z1, Z2
+	VPADDD          Z2, Z0, Z0
+	VPXORD          Z8, Z6, Z6
+	VPROLD          $0x01, Z6, Z6
+	VPADDD          Z6, Z10, Z10
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z10, Z10
+	VPROLD          $0x1e, Z1, Z2
+	VPTERNLOGD      $0xca, Z4, Z3, Z1
+	VPADDD          Z1, Z10, Z10
+	VPROLD          $0x05, Z0, Z1
+	VPADDD          Z1, Z10, Z10
+	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Z9, Z7
+	VPROLD          $0x01, Z7, Z7
+	VPADDD          Z7, Z4, Z4
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z4, Z4
+	VPROLD          $0x1e, Z0, Z1
+	VPTERNLOGD      $0xca, Z3, Z2, Z0
+	VPADDD          Z0, Z4, Z4
+	VPROLD          $0x05, Z10, Z0
+	VPADDD          Z0, Z4, Z4
+	VPTERNLOGD.BCST $0x96, constantsAVX512<>+24(SB), Z5, Z8
+	VPROLD          $0x01, Z8, Z8
+	VPADDD          Z8, Z3, Z3
 	VPADDD.BCST     constantsAVX512<>+0(SB), Z3, Z3
-	VMOVDQU32       Z0, Z10
+	VPROLD          $0x1e, Z10, Z0
 	VPTERNLOGD      $0xca, Z2, Z1, Z10
 	VPADDD          Z10, Z3, Z3
 	VPROLD          $0x05, Z4, Z10
 	VPADDD          Z10, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPXORD          Z8, Z6, Z6
-	VPROLD          $0x01, Z6, Z6
-	VPADDD          Z6, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z2, Z2
-	VMOVDQU32       Z4, Z10
-	VPTERNLOGD      $0xca, Z1, Z0, Z10
-	VPADDD          Z10, Z2, Z2
-	VPROLD          $0x05, Z3, Z10
-	VPADDD          Z10, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Z9, Z7
-	VPROLD          $0x01, Z7, Z7
-	VPADDD          Z7, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z1, Z1
-	VMOVDQU32       Z3, Z10
-	VPTERNLOGD      $0xca, Z0, Z4, Z10
-	VPADDD          Z10, Z1, Z1
-	VPROLD          $0x05, Z2, Z10
-	VPADDD          Z10, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPTERNLOGD.BCST $0x96, constantsAVX512<>+24(SB), Z5, Z8
-	VPROLD          $0x01, Z8, Z8
-	VPADDD          Z8, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z0, Z0
-	VMOVDQU32       Z2, Z10
-	VPTERNLOGD      $0xca, Z4, Z3, Z10
-	VPADDD          Z10, Z0, Z0
-	VPROLD          $0x05, Z1, Z10
-	VPADDD          Z10, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPXORD          Z6, Z9, Z9
-	VPROLD          $0x01, Z9, Z9
-	VPADDD          Z9, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z4, Z4
-	VMOVDQU32       Z1, Z10
-	VPTERNLOGD      $0x96, Z3, Z2, Z10
-	VPADDD          Z10, Z4, Z4
-	VPROLD          $0x05, Z0, Z10
-	VPADDD          Z10, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VMOVDQU32       Z7, Z10
-	VPXORD.BCST     constantsAVX512<>+24(SB), Z10, Z10
-	VPROLD          $0x01, Z10, Z10
-	VPADDD          Z10, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z3, Z3
-	VMOVDQU32       Z0, Z11
-	VPTERNLOGD      $0x96, Z2, Z1, Z11
-	VPADDD          Z11, Z3, Z3
-	VPROLD          $0x05, Z4, Z11
-	VPADDD          Z11, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VMOVDQU32       Z8, Z11
-	VPROLD          $0x01, Z11, Z11
-	VPADDD          Z11, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z2, Z2
-	VMOVDQU32       Z4, Z12
-	VPTERNLOGD      $0x96, Z1, Z0, Z12
-	VPADDD          Z12, Z2, Z2
-	VPROLD          $0x05, Z3, Z12
-	VPADDD          Z12, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VMOVDQU32       Z9, Z12
-	VPXORD.BCST     constantsAVX512<>+28(SB), Z12, Z12
-	VPROLD          $0x01, Z12, Z12
-	VPADDD          Z12, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z1, Z1
-	VMOVDQU32       Z3, Z13
-	VPTERNLOGD      $0x96, Z0, Z4, Z13
-	VPADDD          Z13, Z1, Z1
-	VPROLD          $0x05, Z2, Z13
-	VPADDD          Z13, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VMOVDQU32       Z5, Z13
-	VPXORD          Z10, Z13, Z13
-	VPROLD          $0x01, Z13, Z13
-	VPADDD          Z13, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z0, Z0
-	VMOVDQU32       Z2, Z14
-	VPTERNLOGD      $0x96, Z4, Z3, Z14
-	VPADDD          Z14, Z0, Z0
-	VPROLD          $0x05, Z1, Z14
-	VPADDD          Z14, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VMOVDQU32       Z6, Z14
-	VPXORD          Z11, Z14, Z14
-	VPROLD          $0x01, Z14, Z14
-	VPADDD          Z14, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z4, Z4
-	VMOVDQU32       Z1, Z15
-	VPTERNLOGD      $0x96, Z3, Z2, Z15
-	VPADDD          Z15, Z4, Z4
-	VPROLD          $0x05, Z0, Z15
-	VPADDD          Z15, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VMOVDQU32       Z7, Z15
-	VPXORD          Z12, Z15, Z15
-	VPROLD          $0x01, Z15, Z15
-	VPADDD          Z15, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z3, Z3
-	VMOVDQU32       Z0, Z16
-	VPTERNLOGD      $0x96, Z2, Z1, Z16
-	VPADDD          Z16, Z3, Z3
-	VPROLD          $0x05, Z4, Z16
-	VPADDD          Z16, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VMOVDQU32       Z8, Z16
-	VPXORD          Z13, Z16, Z16
-	VPROLD          $0x01, Z16, Z16
-	VPADDD          Z16, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z2, Z2
-	VMOVDQU32       Z4, Z17
-	VPTERNLOGD      $0x96, Z1, Z0, Z17
-	VPADDD          Z17, Z2, Z2
-	VPROLD          $0x05, Z3, Z17
-	VPADDD          Z17, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VMOVDQU32       Z9, Z17
-	VPXORD          Z14, Z17, Z17
-	VPROLD          $0x01, Z17, Z17
-	VPADDD          Z17, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z1, Z1
-	VMOVDQU32       Z3, Z18
-	VPTERNLOGD      $0x96, Z0, Z4, Z18
-	VPADDD          Z18, Z1, Z1
-	VPROLD          $0x05, Z2, Z18
-	VPADDD          Z18, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VMOVDQU32       Z10, Z18
-	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Z15, Z18
-	VPROLD          $0x01, Z18, Z18
-	VPADDD          Z18, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z0, Z0
-	VMOVDQU32       Z2, Z19
-	VPTERNLOGD      $0x96, Z4, Z3, Z19
-	VPADDD          Z19, Z0, Z0
-	VPROLD          $0x05, Z1, Z19
-	VPADDD          Z19, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VMOVDQU32       Z5, Z19
-	VPTERNLOGD      $0x96, Z11, Z16, Z19
-	VPROLD          $0x01, Z19, Z19
-	VPADDD          Z19, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z4, Z4
-	VMOVDQU32       Z1, Z20
-	VPTERNLOGD      $0x96, Z3, Z2, Z20
-	VPADDD          Z20, Z4, Z4
-	VPROLD          $0x05, Z0, Z20
-	VPADDD          Z20, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VMOVDQU32       Z6, Z20
-	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Z12, Z20
-	VPXORD          Z17, Z20, Z20
-	VPROLD          $0x01, Z20, Z20
-	VPADDD          Z20, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z3, Z3
-	VMOVDQU32       Z0, Z21
-	VPTERNLOGD      $0x96, Z2, Z1, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x05, Z4, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPTERNLOGD      $0x96, Z7, Z13, Z5
-	VPXORD          Z18, Z5, Z5
-	VPROLD          $0x01, Z5, Z5
-	VPADDD          Z5, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z2, Z2
-	VMOVDQU32       Z4, Z21
-	VPTERNLOGD      $0x96, Z1, Z0, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x05, Z3, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPTERNLOGD      $0x96, Z8, Z14, Z6
-	VPXORD          Z19, Z6, Z6
-	VPROLD          $0x01, Z6, Z6
-	VPADDD          Z6, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z1, Z1
-	VMOVDQU32       Z3, Z21
-	VPTERNLOGD      $0x96, Z0, Z4, Z21
-	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x05, Z2, Z21
-	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPTERNLOGD      $0x96, Z9, Z15, Z7
-	VPXORD          Z20, Z7, Z7
-	VPROLD          $0x01, Z7, Z7
-	VPADDD          Z7, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z0, Z0
-	VMOVDQU32       Z2, Z21
-	VPTERNLOGD      $0x96, Z4, Z3, Z21
-	VPADDD          Z21, Z0, Z0
-	VPROLD          $0x05, Z1, Z21
-	VPADDD          Z21, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPTERNLOGD      $0x96, Z10, Z16, Z8
-	VPXORD          Z5, Z8, Z8
-	VPROLD          $0x01, Z8, Z8
-	VPADDD          Z8, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z4, Z4
-	VMOVDQU32       Z1, Z21
-	VPTERNLOGD      $0x96, Z3, Z2, Z21
-	VPADDD          Z21, Z4, Z4
-	VPROLD          $0x05, Z0, Z21
-	VPADDD          Z21, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VPTERNLOGD      $0x96, Z11, Z17, Z9
-	VPXORD          Z6, Z9, Z9
-	VPROLD          $0x01, Z9, Z9
-	VPADDD          Z9, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z3, Z3
-	VMOVDQU32       Z0, Z21
-	VPTERNLOGD      $0x96, Z2, Z1, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x05, Z4, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPTERNLOGD      $0x96, Z12, Z18, Z10
-	VPXORD          Z7, Z10, Z10
-	VPROLD          $0x01, Z10, Z10
-	VPADDD          Z10, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z2, Z2
-	VMOVDQU32       Z4, Z21
-	VPTERNLOGD      $0x96, Z1, Z0, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x05, Z3, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPTERNLOGD      $0x96, Z13, Z19, Z11
-	VPXORD          Z8, Z11, Z11
-	VPROLD          $0x01, Z11, Z11
-	VPADDD          Z11, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z1, Z1
-	VMOVDQU32       Z3, Z21
-	VPTERNLOGD      $0x96, Z0, Z4, Z21
-	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x05, Z2, Z21
-	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPTERNLOGD      $0x96, Z14, Z20, Z12
-	VPXORD          Z9, Z12, Z12
-	VPROLD          $0x01, Z12, Z12
-	VPADDD          Z12, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z0, Z0
-	VMOVDQU32       Z2, Z21
-	VPTERNLOGD      $0x96, Z4, Z3, Z21
-	VPADDD          Z21, Z0, Z0
-	VPROLD          $0x05, Z1, Z21
-	VPADDD          Z21, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPTERNLOGD      $0x96, Z15, Z5, Z13
-	VPXORD          Z10, Z13, Z13
-	VPROLD          $0x01, Z13, Z13
-	VPADDD          Z13, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z4, Z4
-	VMOVDQU32       Z1, Z21
-	VPTERNLOGD      $0xe8, Z3, Z2, Z21
-	VPADDD          Z21, Z4, Z4
-	VPROLD          $0x05, Z0, Z21
-	VPADDD          Z21, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VPTERNLOGD      $0x96, Z16, Z6, Z14
-	VPXORD          Z11, Z14, Z14
-	VPROLD          $0x01, Z14, Z14
-	VPADDD          Z14, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z3, Z3
-	VMOVDQU32       Z0, Z21
-	VPTERNLOGD      $0xe8, Z2, Z1, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x05, Z4, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPTERNLOGD      $0x96, Z17, Z7, Z15
-	VPXORD          Z12, Z15, Z15
-	VPROLD          $0x01, Z15, Z15
-	VPADDD          Z15, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z2, Z2
-	VMOVDQU32       Z4, Z21
-	VPTERNLOGD      $0xe8, Z1, Z0, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x05, Z3, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPTERNLOGD      $0x96, Z18, Z8, Z16
-	VPXORD          Z13, Z16, Z16
-	VPROLD          $0x01, Z16, Z16
-	VPADDD          Z16, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z1, Z1
-	VMOVDQU32       Z3, Z21
-	VPTERNLOGD      $0xe8, Z0, Z4, Z21
-	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x05, Z2, Z21
-	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPTERNLOGD      $0x96, Z19, Z9, Z17
-	VPXORD          Z14, Z17, Z17
-	VPROLD          $0x01, Z17, Z17
-	VPADDD          Z17, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z0, Z0
-	VMOVDQU32       Z2, Z21
-	VPTERNLOGD      $0xe8, Z4, Z3, Z21
-	VPADDD          Z21, Z0, Z0
-	VPROLD          $0x05, Z1, Z21
-	VPADDD          Z21, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPTERNLOGD      $0x96, Z20, Z10, Z18
-	VPXORD          Z15, Z18, Z18
-	VPROLD          $0x01, Z18, Z18
-	VPADDD          Z18, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z4, Z4
-	VMOVDQU32       Z1, Z21
-	VPTERNLOGD      $0xe8, Z3, Z2, Z21
-	VPADDD          Z21, Z4, Z4
-	VPROLD          $0x05, Z0, Z21
-	VPADDD          Z21, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VPTERNLOGD      $0x96, Z5, Z11, Z19
-	VPXORD          Z16, Z19, Z19
-	VPROLD          $0x01, Z19, Z19
-	VPADDD          Z19, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z3, Z3
-	VMOVDQU32       Z0, Z21
-	VPTERNLOGD      $0xe8, Z2, Z1, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x05, Z4, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPTERNLOGD      $0x96, Z6, Z12, Z20
-	VPXORD          Z17, Z20, Z20
-	VPROLD          $0x01, Z20, Z20
-	VPADDD          Z20, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z2, Z2
-	VMOVDQU32       Z4, Z21
-	VPTERNLOGD      $0xe8, Z1, Z0, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x05, Z3, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPTERNLOGD      $0x96, Z7, Z13, Z5
-	VPXORD          Z18, Z5, Z5
-	VPROLD          $0x01, Z5, Z5
-	VPADDD          Z5, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z1, Z1
-	VMOVDQU32       Z3, Z21
-	VPTERNLOGD      $0xe8, Z0, Z4, Z21
-	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x05, Z2, Z21
-	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPTERNLOGD      $0x96, Z8, Z14, Z6
-	VPXORD          Z19, Z6, Z6
-	VPROLD          $0x01, Z6, Z6
-	VPADDD          Z6, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z0, Z0
-	VMOVDQU32       Z2, Z21
-	VPTERNLOGD      $0xe8, Z4, Z3, Z21
-	VPADDD          Z21, Z0, Z0
-	VPROLD          $0x05, Z1, Z21
-	VPADDD          Z21, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPTERNLOGD      $0x96, Z9, Z15, Z7
-	VPXORD          Z20, Z7, Z7
-	VPROLD          $0x01, Z7, Z7
-	VPADDD          Z7, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z4, Z4
-	VMOVDQU32       Z1, Z21
-	VPTERNLOGD      $0xe8, Z3, Z2, Z21
-	VPADDD          Z21, Z4, Z4
-	VPROLD          $0x05, Z0, Z21
-	VPADDD          Z21, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VPTERNLOGD      $0x96, Z10, Z16, Z8
-	VPXORD          Z5, Z8, Z8
-	VPROLD          $0x01, Z8, Z8
-	VPADDD          Z8, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z3, Z3
-	VMOVDQU32       Z0, Z21
-	VPTERNLOGD      $0xe8, Z2, Z1, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x05, Z4, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPTERNLOGD      $0x96, Z11, Z17, Z9
 	VPXORD          Z6, Z9, Z9
 	VPROLD          $0x01, Z9, Z9
 	VPADDD          Z9, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z2, Z2
-	VMOVDQU32       Z4, Z21
-	VPTERNLOGD      $0xe8, Z1, Z0, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x05, Z3, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPTERNLOGD      $0x96, Z12, Z18, Z10
-	VPXORD          Z7, Z10, Z10
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z2, Z2
+	VPROLD          $0x1e, Z4, Z10
+	VPTERNLOGD      $0x96, Z1, Z0, Z4
+	VPADDD          Z4, Z2, Z2
+	VPROLD          $0x05, Z3, Z4
+	VPADDD          Z4, Z2, Z2
+	VMOVDQU32       Z7, Z4
+	VPXORD.BCST     constantsAVX512<>+24(SB), Z4, Z4
+	VPROLD          $0x01, Z4, Z4
+	VPADDD          Z4, Z1, Z1
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z1, Z1
+	VPROLD          $0x1e, Z3, Z11
+	VPTERNLOGD      $0x96, Z0, Z10, Z3
+	VPADDD          Z3, Z1, Z1
+	VPROLD          $0x05, Z2, Z3
+	VPADDD          Z3, Z1, Z1
+	VMOVDQU32       Z8, Z3
+	VPROLD          $0x01, Z3, Z3
+	VPADDD          Z3, Z0, Z0
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z0, Z0
+	VPROLD          $0x1e, Z2, Z12
+	VPTERNLOGD      $0x96, Z10, Z11, Z2
+	VPADDD          Z2, Z0, Z0
+	VPROLD          $0x05, Z1, Z2
+	VPADDD          Z2, Z0, Z0
+	VMOVDQU32       Z9, Z2
+	VPXORD.BCST     constantsAVX512<>+28(SB), Z2, Z2
+	VPROLD          $0x01, Z2, Z2
+	VPADDD          Z2, Z10, Z10
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z10, Z10
+	VPROLD          $0x1e, Z1, Z13
+	VPTERNLOGD      $0x96, Z11, Z12, Z1
+	VPADDD          Z1, Z10, Z10
+	VPROLD          $0x05, Z0, Z1
+	VPADDD          Z1, Z10, Z10
+	VMOVDQU32       Z5, Z1
+	VPXORD          Z4, Z1, Z1
+	VPROLD          $0x01, Z1, Z1
+	VPADDD          Z1, Z11, Z11
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z11, Z11
+	VPROLD          $0x1e, Z0, Z14
+	VPTERNLOGD      $0x96, Z12, Z13, Z0
+	VPADDD          Z0, Z11, Z11
+	VPROLD          $0x05, Z10, Z0
+	VPADDD          Z0, Z11, Z11
+	VMOVDQU32       Z6, Z0
+	VPXORD          Z3, Z0, Z0
+	VPROLD          $0x01, Z0, Z0
+	VPADDD          Z0, Z12, Z12
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z12, Z12
+	VPROLD          $0x1e, Z10, Z15
+	VPTERNLOGD      $0x96, Z13, Z14, Z10
+	VPADDD          Z10, Z12, Z12
+	VPROLD          $0x05, Z11, Z10
+	VPADDD          Z10, Z12, Z12
+	VMOVDQU32       Z7, Z10
+	VPXORD          Z2, Z10, Z10
 	VPROLD          $0x01, Z10, Z10
-	VPADDD          Z10, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z1, Z1
-	VMOVDQU32       Z3, Z21
-	VPTERNLOGD      $0xe8, Z0, Z4, Z21
-	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x05, Z2, Z21
-	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPTERNLOGD      $0x96, Z13, Z19, Z11
-	VPXORD          Z8, Z11, Z11
+	VPADDD          Z10, Z13, Z13
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z13, Z13
+	VPROLD          $0x1e, Z11, Z16
+	VPTERNLOGD      $0x96, Z14, Z15, Z11
+	VPADDD          Z11, Z13, Z13
+	VPROLD          $0x05, Z12, Z11
+	VPADDD          Z11, Z13, Z13
+	VMOVDQU32       Z8, Z11
+	VPXORD          Z1, Z11, Z11
 	VPROLD          $0x01, Z11, Z11
-	VPADDD          Z11, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z0, Z0
-	VMOVDQU32       Z2, Z21
-	VPTERNLOGD      $0xe8, Z4, Z3, Z21
-	VPADDD          Z21, Z0, Z0
-	VPROLD          $0x05, Z1, Z21
-	VPADDD          Z21, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPTERNLOGD      $0x96, Z14, Z20, Z12
-	VPXORD          Z9, Z12, Z12
+	VPADDD          Z11, Z14, Z14
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z14, Z14
+	VPROLD          $0x1e, Z12, Z17
+	VPTERNLOGD      $0x96, Z15, Z16, Z12
+	VPADDD          Z12, Z14, Z14
+	VPROLD          $0x05, Z13, Z12
+	VPADDD          Z12, Z14, Z14
+	VMOVDQU32       Z9, Z12
+	VPXORD          Z0, Z12, Z12
 	VPROLD          $0x01, Z12, Z12
-	VPADDD          Z12, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z4, Z4
-	VMOVDQU32       Z1, Z21
-	VPTERNLOGD      $0xe8, Z3, Z2, Z21
-	VPADDD          Z21, Z4, Z4
-	VPROLD          $0x05, Z0, Z21
-	VPADDD          Z21, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VPTERNLOGD      $0x96, Z15, Z5, Z13
-	VPXORD          Z10, Z13, Z13
+	VPADDD          Z12, Z15, Z15
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z15, Z15
+	VPROLD          $0x1e, Z13, Z18
+	VPTERNLOGD      $0x96, Z16, Z17, Z13
+	VPADDD          Z13, Z15, Z15
+	VPROLD          $0x05, Z14, Z13
+	VPADDD          Z13, Z15, Z15
+	VMOVDQU32       Z4, Z13
+	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Z10, Z13
 	VPROLD          $0x01, Z13, Z13
-	VPADDD          Z13, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z3, Z3
-	VMOVDQU32       Z0, Z21
-	VPTERNLOGD      $0xe8, Z2, Z1, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x05, Z4, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPTERNLOGD      $0x96, Z16, Z6, Z14
-	VPXORD          Z11, Z14, Z14
+	VPADDD          Z13, Z16, Z16
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z16, Z16
+	VPROLD          $0x1e, Z14, Z19
+	VPTERNLOGD      $0x96, Z17, Z18, Z14
+	VPADDD          Z14, Z16, Z16
+	VPROLD          $0x05, Z15, Z14
+	VPADDD          Z14, Z16, Z16
+	VMOVDQU32       Z5, Z14
+	VPTERNLOGD      $0x96, Z3, Z11, Z14
 	VPROLD          $0x01, Z14, Z14
-	VPADDD          Z14, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z2, Z2
-	VMOVDQU32       Z4, Z21
-	VPTERNLOGD      $0xe8, Z1, Z0, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x05, Z3, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPTERNLOGD      $0x96, Z17, Z7, Z15
+	VPADDD          Z14, Z17, Z17
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z17, Z17
+	VPROLD          $0x1e, Z15, Z20
+	VPTERNLOGD      $0x96, Z18, Z19, Z15
+	VPADDD          Z15, Z17, Z17
+	VPROLD          $0x05, Z16, Z15
+	VPADDD          Z15, Z17, Z17
+	VMOVDQU32       Z6, Z15
+	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Z2, Z15
 	VPXORD          Z12, Z15, Z15
 	VPROLD          $0x01, Z15, Z15
-	VPADDD          Z15, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z1, Z1
-	VMOVDQU32       Z3, Z21
-	VPTERNLOGD      $0xe8, Z0, Z4, Z21
-	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x05, Z2, Z21
-	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPTERNLOGD      $0x96, Z18, Z8, Z16
-	VPXORD          Z13, Z16, Z16
-	VPROLD          $0x01, Z16, Z16
-	VPADDD          Z16, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z0, Z0
-	VMOVDQU32       Z2, Z21
-	VPTERNLOGD      $0xe8, Z4, Z3, Z21
-	VPADDD          Z21, Z0, Z0
-	VPROLD          $0x05, Z1, Z21
-	VPADDD          Z21, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPTERNLOGD      $0x96, Z19, Z9, Z17
-	VPXORD          Z14, Z17, Z17
-	VPROLD          $0x01, Z17, Z17
-	VPADDD          Z17, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z4, Z4
-	VMOVDQU32       Z1, Z21
-	VPTERNLOGD      $0x96, Z3, Z2, Z21
-	VPADDD          Z21, Z4, Z4
-	VPROLD          $0x05, Z0, Z21
-	VPADDD          Z21, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VPTERNLOGD      $0x96, Z20, Z10, Z18
-	VPXORD          Z15, Z18, Z18
-	VPROLD          $0x01, Z18, Z18
-	VPADDD          Z18, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z3, Z3
-	VMOVDQU32       Z0, Z21
-	VPTERNLOGD      $0x96, Z2, Z1, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x05, Z4, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPTERNLOGD      $0x96, Z5, Z11, Z19
-	VPXORD          Z16, Z19, Z19
-	VPROLD          $0x01, Z19, Z19
-	VPADDD          Z19, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z2, Z2
-	VMOVDQU32       Z4, Z21
-	VPTERNLOGD      $0x96, Z1, Z0, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x05, Z3, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPTERNLOGD      $0x96, Z6, Z12, Z20
-	VPXORD          Z17, Z20, Z20
-	VPROLD          $0x01, Z20, Z20
-	VPADDD          Z20, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z1, Z1
-	VMOVDQU32       Z3, Z21
-	VPTERNLOGD      $0x96, Z0, Z4, Z21
-	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x05, Z2, Z21
-	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPTERNLOGD      $0x96, Z7, Z13, Z5
-	VPXORD          Z18, Z5, Z5
+	VPADDD          Z15, Z18, Z18
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z18, Z18
+	VPROLD          $0x1e, Z16, Z21
+	VPTERNLOGD      $0x96, Z19, Z20, Z16
+	VPADDD          Z16, Z18, Z18
+	VPROLD          $0x05, Z17, Z16
+	VPADDD          Z16, Z18, Z18
+	VPTERNLOGD      $0x96, Z7, Z1, Z5
+	VPXORD          Z13, Z5, Z5
 	VPROLD          $0x01, Z5, Z5
-	VPADDD          Z5, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z0, Z0
-	VMOVDQU32       Z2, Z21
-	VPTERNLOGD      $0x96, Z4, Z3, Z21
-	VPADDD          Z21, Z0, Z0
-	VPROLD          $0x05, Z1, Z21
-	VPADDD          Z21, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPTERNLOGD      $0x96, Z8, Z14, Z6
-	VPXORD          Z19, Z6, Z6
+	VPADDD          Z5, Z19, Z19
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z19, Z19
+	VPROLD          $0x1e, Z17, Z16
+	VPTERNLOGD      $0x96, Z20, Z21, Z17
+	VPADDD          Z17, Z19, Z19
+	VPROLD          $0x05, Z18, Z17
+	VPADDD          Z17, Z19, Z19
+	VPTERNLOGD      $0x96, Z8, Z0, Z6
+	VPXORD          Z14, Z6, Z6
 	VPROLD          $0x01, Z6, Z6
-	VPADDD          Z6, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z4, Z4
-	VMOVDQU32       Z1, Z21
-	VPTERNLOGD      $0x96, Z3, Z2, Z21
-	VPADDD          Z21, Z4, Z4
-	VPROLD          $0x05, Z0, Z21
-	VPADDD          Z21, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VPTERNLOGD      $0x96, Z9, Z15, Z7
-	VPXORD          Z20, Z7, Z7
+	VPADDD          Z6, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z20, Z20
+	VPROLD          $0x1e, Z18, Z17
+	VPTERNLOGD      $0x96, Z21, Z16, Z18
+	VPADDD          Z18, Z20, Z20
+	VPROLD          $0x05, Z19, Z18
+	VPADDD          Z18, Z20, Z20
+	VPTERNLOGD      $0x96, Z9, Z10, Z7
+	VPXORD          Z15, Z7, Z7
 	VPROLD          $0x01, Z7, Z7
-	VPADDD          Z7, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z3, Z3
-	VMOVDQU32       Z0, Z21
-	VPTERNLOGD      $0x96, Z2, Z1, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x05, Z4, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPTERNLOGD      $0x96, Z10, Z16, Z8
+	VPADDD          Z7, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z21, Z21
+	VPROLD          $0x1e, Z19, Z18
+	VPTERNLOGD      $0x96, Z16, Z17, Z19
+	VPADDD          Z19, Z21, Z21
+	VPROLD          $0x05, Z20, Z19
+	VPADDD          Z19, Z21, Z21
+	VPTERNLOGD      $0x96, Z4, Z11, Z8
 	VPXORD          Z5, Z8, Z8
 	VPROLD          $0x01, Z8, Z8
-	VPADDD          Z8, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z2, Z2
-	VMOVDQU32       Z4, Z21
-	VPTERNLOGD      $0x96, Z1, Z0, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x05, Z3, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPTERNLOGD      $0x96, Z11, Z17, Z9
+	VPADDD          Z8, Z16, Z16
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z16, Z16
+	VPROLD          $0x1e, Z20, Z19
+	VPTERNLOGD      $0x96, Z17, Z18, Z20
+	VPADDD          Z20, Z16, Z16
+	VPROLD          $0x05, Z21, Z20
+	VPADDD          Z20, Z16, Z16
+	VPTERNLOGD      $0x96, Z3, Z12, Z9
 	VPXORD          Z6, Z9, Z9
 	VPROLD          $0x01, Z9, Z9
-	VPADDD          Z9, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z1, Z1
-	VMOVDQU32       Z3, Z21
-	VPTERNLOGD      $0x96, Z0, Z4, Z21
-	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x05, Z2, Z21
-	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPTERNLOGD      $0x96, Z12, Z18, Z10
-	VPXORD          Z7, Z10, Z10
+	VPADDD          Z9, Z17, Z17
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z17, Z17
+	VPROLD          $0x1e, Z21, Z20
+	VPTERNLOGD      $0x96, Z18, Z19, Z21
+	VPADDD          Z21, Z17, Z17
+	VPROLD          $0x05, Z16, Z21
+	VPADDD          Z21, Z17, Z17
+	VPTERNLOGD      $0x96, Z2, Z13, Z4
+	VPXORD          Z7, Z4, Z4
+	VPROLD          $0x01, Z4, Z4
+	VPADDD          Z4, Z18, Z18
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z18, Z18
+	VPROLD          $0x1e, Z16, Z21
+	VPTERNLOGD      $0x96, Z19, Z20, Z16
+	VPADDD          Z16, Z18, Z18
+	VPROLD          $0x05, Z17, Z16
+	VPADDD          Z16, Z18, Z18
+	VPTERNLOGD      $0x96, Z1, Z14, Z3
+	VPXORD          Z8, Z3, Z3
+	VPROLD          $0x01, Z3, Z3
+	VPADDD          Z3, Z19, Z19
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z19, Z19
+	VPROLD          $0x1e, Z17, Z16
+	VPTERNLOGD      $0x96, Z20, Z21, Z17
+	VPADDD          Z17, Z19, Z19
+	VPROLD          $0x05, Z18, Z17
+	VPADDD          Z17, Z19, Z19
+	VPTERNLOGD      $0x96, Z0, Z15, Z2
+	VPXORD          Z9, Z2, Z2
+	VPROLD          $0x01, Z2, Z2
+	VPADDD          Z2, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z20, Z20
+	VPROLD          $0x1e, Z18, Z17
+	VPTERNLOGD      $0x96, Z21, Z16, Z18
+	VPADDD          Z18, Z20, Z20
+	VPROLD          $0x05, Z19, Z18
+	VPADDD          Z18, Z20, Z20
+	VPTERNLOGD      $0x96, Z10, Z5, Z1
+	VPXORD          Z4, Z1, Z1
+	VPROLD          $0x01, Z1, Z1
+	VPADDD          Z1, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z21, Z21
+	VPROLD          $0x1e, Z19, Z18
+	VPTERNLOGD      $0xe8, Z16, Z17, Z19
+	VPADDD          Z19, Z21, Z21
+	VPROLD          $0x05, Z20, Z19
+	VPADDD          Z19, Z21, Z21
+	VPTERNLOGD      $0x96, Z11, Z6, Z0
+	VPXORD          Z3, Z0, Z0
+	VPROLD          $0x01, Z0, Z0
+	VPADDD          Z0, Z16, Z16
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z16, Z16
+	VPROLD          $0x1e, Z20, Z19
+	VPTERNLOGD      $0xe8, Z17, Z18, Z20
+	VPADDD          Z20, Z16, Z16
+	VPROLD          $0x05, Z21, Z20
+	VPADDD          Z20, Z16, Z16
+	VPTERNLOGD      $0x96, Z12, Z7, Z10
+	VPXORD          Z2, Z10, Z10
 	VPROLD          $0x01, Z10, Z10
-	VPADDD          Z10, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z0, Z0
-	VMOVDQU32       Z2, Z21
-	VPTERNLOGD      $0x96, Z4, Z3, Z21
-	VPADDD          Z21, Z0, Z0
-	VPROLD          $0x05, Z1, Z21
-	VPADDD          Z21, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPTERNLOGD      $0x96, Z13, Z19, Z11
-	VPXORD          Z8, Z11, Z11
+	VPADDD          Z10, Z17, Z17
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z17, Z17
+	VPROLD          $0x1e, Z21, Z20
+	VPTERNLOGD      $0xe8, Z18, Z19, Z21
+	VPADDD          Z21, Z17, Z17
+	VPROLD          $0x05, Z16, Z21
+	VPADDD          Z21, Z17, Z17
+	VPTERNLOGD      $0x96, Z13, Z8, Z11
+	VPXORD          Z1, Z11, Z11
 	VPROLD          $0x01, Z11, Z11
-	VPADDD          Z11, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z4, Z4
-	VMOVDQU32       Z1, Z21
-	VPTERNLOGD      $0x96, Z3, Z2, Z21
-	VPADDD          Z21, Z4, Z4
-	VPROLD          $0x05, Z0, Z21
-	VPADDD          Z21, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VPTERNLOGD      $0x96, Z14, Z20, Z12
-	VPXORD          Z9, Z12, Z12
+	VPADDD          Z11, Z18, Z18
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z18, Z18
+	VPROLD          $0x1e, Z16, Z21
+	VPTERNLOGD      $0xe8, Z19, Z20, Z16
+	VPADDD          Z16, Z18, Z18
+	VPROLD          $0x05, Z17, Z16
+	VPADDD          Z16, Z18, Z18
+	VPTERNLOGD      $0x96, Z14, Z9, Z12
+	VPXORD          Z0, Z12, Z12
 	VPROLD          $0x01, Z12, Z12
-	VPADDD          Z12, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z3, Z3
-	VMOVDQU32       Z0, Z21
-	VPTERNLOGD      $0x96, Z2, Z1, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x05, Z4, Z21
-	VPADDD          Z21, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPTERNLOGD      $0x96, Z15, Z5, Z13
+	VPADDD          Z12, Z19, Z19
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z19, Z19
+	VPROLD          $0x1e, Z17, Z16
+	VPTERNLOGD      $0xe8, Z20, Z21, Z17
+	VPADDD          Z17, Z19, Z19
+	VPROLD          $0x05, Z18, Z17
+	VPADDD          Z17, Z19, Z19
+	VPTERNLOGD      $0x96, Z15, Z4, Z13
 	VPXORD          Z10, Z13, Z13
 	VPROLD          $0x01, Z13, Z13
-	VPADDD          Z13, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z2, Z2
-	VMOVDQU32       Z4, Z21
-	VPTERNLOGD      $0x96, Z1, Z0, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x05, Z3, Z21
-	VPADDD          Z21, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPTERNLOGD      $0x96, Z16, Z6, Z14
+	VPADDD          Z13, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z20, Z20
+	VPROLD          $0x1e, Z18, Z17
+	VPTERNLOGD      $0xe8, Z21, Z16, Z18
+	VPADDD          Z18, Z20, Z20
+	VPROLD          $0x05, Z19, Z18
+	VPADDD          Z18, Z20, Z20
+	VPTERNLOGD      $0x96, Z5, Z3, Z14
+	VPXORD          Z11, Z14, Z14
+	VPROLD          $0x01, Z14, Z14
+	VPADDD          Z14, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z21, Z21
+	VPROLD          $0x1e, Z19, Z18
+	VPTERNLOGD      $0xe8, Z16, Z17, Z19
+	VPADDD          Z19, Z21, Z21
+	VPROLD          $0x05, Z20, Z19
+	VPADDD          Z19, Z21, Z21
+	VPTERNLOGD      $0x96, Z6, Z2, Z15
+	VPXORD          Z12, Z15, Z15
+	VPROLD          $0x01, Z15, Z15
+	VPADDD          Z15, Z16, Z16
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z16, Z16
+	VPROLD          $0x1e, Z20, Z19
+	VPTERNLOGD      $0xe8, Z17, Z18, Z20
+	VPADDD          Z20, Z16, Z16
+	VPROLD          $0x05, Z21, Z20
+	VPADDD          Z20, Z16, Z16
+	VPTERNLOGD      $0x96, Z7, Z1, Z5
+	VPXORD          Z13, Z5, Z5
+	VPROLD          $0x01, Z5, Z5
+	VPADDD          Z5, Z17, Z17
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z17, Z17
+	VPROLD          $0x1e, Z21, Z20
+	VPTERNLOGD      $0xe8, Z18, Z19, Z21
+	VPADDD          Z21, Z17, Z17
+	VPROLD          $0x05, Z16, Z21
+	VPADDD          Z21, Z17, Z17
+	VPTERNLOGD      $0x96, Z8, Z0, Z6
+	VPXORD          Z14, Z6, Z6
+	VPROLD          $0x01, Z6, Z6
+	VPADDD          Z6, Z18, Z18
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z18, Z18
+	VPROLD          $0x1e, Z16, Z21
+	VPTERNLOGD      $0xe8, Z19, Z20, Z16
+	VPADDD          Z16, Z18, Z18
+	VPROLD          $0x05, Z17, Z16
+	VPADDD          Z16, Z18, Z18
+	VPTERNLOGD      $0x96, Z9, Z10, Z7
+	VPXORD          Z15, Z7, Z7
+	VPROLD          $0x01, Z7, Z7
+	VPADDD          Z7, Z19, Z19
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z19, Z19
+	VPROLD          $0x1e, Z17, Z16
+	VPTERNLOGD      $0xe8, Z20, Z21, Z17
+	VPADDD          Z17, Z19, Z19
+	VPROLD          $0x05, Z18, Z17
+	VPADDD          Z17, Z19, Z19
+	VPTERNLOGD      $0x96, Z4, Z11, Z8
+	VPXORD          Z5, Z8, Z8
+	VPROLD          $0x01, Z8, Z8
+	VPADDD          Z8, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z20, Z20
+	VPROLD          $0x1e, Z18, Z17
+	VPTERNLOGD      $0xe8, Z21, Z16, Z18
+	VPADDD          Z18, Z20, Z20
+	VPROLD          $0x05, Z19, Z18
+	VPADDD          Z18, Z20, Z20
+	VPTERNLOGD      $0x96, Z3, Z12, Z9
+	VPXORD          Z6, Z9, Z9
+	VPROLD          $0x01, Z9, Z9
+	VPADDD          Z9, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z21, Z21
+	VPROLD          $0x1e, Z19, Z18
+	VPTERNLOGD      $0xe8, Z16, Z17, Z19
+	VPADDD          Z19, Z21, Z21
+	VPROLD          $0x05, Z20, Z19
+	VPADDD          Z19, Z21, Z21
+	VPTERNLOGD      $0x96, Z2, Z13, Z4
+	VPXORD          Z7, Z4, Z4
+	VPROLD          $0x01, Z4, Z4
+	VPADDD          Z4, Z16, Z16
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z16, Z16
+	VPROLD          $0x1e, Z20, Z19
+	VPTERNLOGD      $0xe8, Z17, Z18, Z20
+	VPADDD          Z20, Z16, Z16
+	VPROLD          $0x05, Z21, Z20
+	VPADDD          Z20, Z16, Z16
+	VPTERNLOGD      $0x96, Z1, Z14, Z3
+	VPXORD          Z8, Z3, Z3
+	VPROLD          $0x01, Z3, Z3
+	VPADDD          Z3, Z17, Z17
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z17, Z17
+	VPROLD          $0x1e, Z21, Z20
+	VPTERNLOGD      $0xe8, Z18, Z19, Z21
+	VPADDD          Z21, Z17, Z17
+	VPROLD          $0x05, Z16, Z21
+	VPADDD          Z21, Z17, Z17
+	VPTERNLOGD      $0x96, Z0, Z15, Z2
+	VPXORD          Z9, Z2, Z2
+	VPROLD          $0x01, Z2, Z2
+	VPADDD          Z2, Z18, Z18
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z18, Z18
+	VPROLD          $0x1e, Z16, Z21
+	VPTERNLOGD      $0xe8, Z19, Z20, Z16
+	VPADDD          Z16, Z18, Z18
+	VPROLD          $0x05, Z17, Z16
+	VPADDD          Z16, Z18, Z18
+	VPTERNLOGD      $0x96, Z10, Z5, Z1
+	VPXORD          Z4, Z1, Z1
+	VPROLD          $0x01, Z1, Z1
+	VPADDD          Z1, Z19, Z19
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z19, Z19
+	VPROLD          $0x1e, Z17, Z16
+	VPTERNLOGD      $0xe8, Z20, Z21, Z17
+	VPADDD          Z17, Z19, Z19
+	VPROLD          $0x05, Z18, Z17
+	VPADDD          Z17, Z19, Z19
+	VPTERNLOGD      $0x96, Z11, Z6, Z0
+	VPXORD          Z3, Z0, Z0
+	VPROLD          $0x01, Z0, Z0
+	VPADDD          Z0, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z20, Z20
+	VPROLD          $0x1e, Z18, Z17
+	VPTERNLOGD      $0xe8, Z21, Z16, Z18
+	VPADDD          Z18, Z20, Z20
+	VPROLD          $0x05, Z19, Z18
+	VPADDD          Z18, Z20, Z20
+	VPTERNLOGD      $0x96, Z12, Z7, Z10
+	VPXORD          Z2, Z10, Z10
+	VPROLD          $0x01, Z10, Z10
+	VPADDD          Z10, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z21, Z21
+	VPROLD          $0x1e, Z19, Z18
+	VPTERNLOGD      $0xe8, Z16, Z17, Z19
+	VPADDD          Z19, Z21, Z21
+	VPROLD          $0x05, Z20, Z19
+	VPADDD          Z19, Z21, Z21
+	VPTERNLOGD      $0x96, Z13, Z8, Z11
+	VPXORD          Z1, Z11, Z11
+	VPROLD          $0x01, Z11, Z11
+	VPADDD          Z11, Z16, Z16
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z16, Z16
+	VPROLD          $0x1e, Z20, Z19
+	VPTERNLOGD      $0xe8, Z17, Z18, Z20
+	VPADDD          Z20, Z16, Z16
+	VPROLD          $0x05, Z21, Z20
+	VPADDD          Z20, Z16, Z16
+	VPTERNLOGD      $0x96, Z14, Z9, Z12
+	VPXORD          Z0, Z12, Z12
+	VPROLD          $0x01, Z12, Z12
+	VPADDD          Z12, Z17, Z17
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z17, Z17
+	VPROLD          $0x1e, Z21, Z20
+	VPTERNLOGD      $0x96, Z18, Z19, Z21
+	VPADDD          Z21, Z17, Z17
+	VPROLD          $0x05, Z16, Z21
+	VPADDD          Z21, Z17, Z17
+	VPTERNLOGD      $0x96, Z15, Z4, Z13
+	VPXORD          Z10, Z13, Z13
+	VPROLD          $0x01, Z13, Z13
+	VPADDD          Z13, Z18, Z18
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z18, Z18
+	VPROLD          $0x1e, Z16, Z21
+	VPTERNLOGD      $0x96, Z19, Z20, Z16
+	VPADDD          Z16, Z18, Z18
+	VPROLD          $0x05, Z17, Z16
+	VPADDD          Z16, Z18, Z18
+	VPTERNLOGD      $0x96, Z5, Z3, Z14
+	VPXORD          Z11, Z14, Z14
+	VPROLD          $0x01, Z14, Z14
+	VPADDD          Z14, Z19, Z19
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z19, Z19
+	VPROLD          $0x1e, Z17, Z16
+	VPTERNLOGD      $0x96, Z20, Z21, Z17
+	VPADDD          Z17, Z19, Z19
+	VPROLD          $0x05, Z18, Z17
+	VPADDD          Z17, Z19, Z19
+	VPTERNLOGD      $0x96, Z6, Z2, Z15
+	VPXORD          Z12, Z15, Z15
+	VPROLD          $0x01, Z15, Z15
+	VPADDD          Z15, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z20, Z20
+	VPROLD          $0x1e, Z18, Z17
+	VPTERNLOGD      $0x96, Z21, Z16, Z18
+	VPADDD          Z18, Z20, Z20
+	VPROLD          $0x05, Z19, Z18
+	VPADDD          Z18, Z20, Z20
+	VPTERNLOGD      $0x96, Z7, Z1, Z5
+	VPXORD          Z13, Z5, Z5
+	VPROLD          $0x01, Z5, Z5
+	VPADDD          Z5, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z21, Z21
+	VPROLD          $0x1e, Z19, Z18
+	VPTERNLOGD      $0x96, Z16, Z17, Z19
+	VPADDD          Z19, Z21, Z21
+	VPROLD          $0x05, Z20, Z19
+	VPADDD          Z19, Z21, Z21
+	VPTERNLOGD      $0x96, Z8, Z0, Z6
+	VPXORD          Z14, Z6, Z6
+	VPROLD          $0x01, Z6, Z6
+	VPADDD          Z6, Z16, Z16
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z16, Z16
+	VPROLD          $0x1e, Z20, Z19
+	VPTERNLOGD      $0x96, Z17, Z18, Z20
+	VPADDD          Z20, Z16, Z16
+	VPROLD          $0x05, Z21, Z20
+	VPADDD          Z20, Z16, Z16
+	VPTERNLOGD      $0x96, Z9, Z10, Z7
+	VPXORD          Z15, Z7, Z7
+	VPROLD          $0x01, Z7, Z7
+	VPADDD          Z7, Z17, Z17
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z17, Z17
+	VPROLD          $0x1e, Z21, Z20
+	VPTERNLOGD      $0x96, Z18, Z19, Z21
+	VPADDD          Z21, Z17, Z17
+	VPROLD          $0x05, Z16, Z21
+	VPADDD          Z21, Z17, Z17
+	VPTERNLOGD      $0x96, Z4, Z11, Z8
+	VPXORD          Z5, Z8, Z8
+	VPROLD          $0x01, Z8, Z8
+	VPADDD          Z8, Z18, Z18
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z18, Z18
+	VPROLD          $0x1e, Z16, Z21
+	VPTERNLOGD      $0x96, Z19, Z20, Z16
+	VPADDD          Z16, Z18, Z18
+	VPROLD          $0x05, Z17, Z16
+	VPADDD          Z16, Z18, Z18
+	VPTERNLOGD      $0x96, Z3, Z12, Z9
+	VPXORD          Z6, Z9, Z9
+	VPROLD          $0x01, Z9, Z9
+	VPADDD          Z9, Z19, Z19
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z19, Z19
+	VPROLD          $0x1e, Z17, Z16
+	VPTERNLOGD      $0x96, Z20, Z21, Z17
+	VPADDD          Z17, Z19, Z19
+	VPROLD          $0x05, Z18, Z17
+	VPADDD          Z17, Z19, Z19
+	VPTERNLOGD      $0x96, Z2, Z13, Z4
+	VPXORD          Z7, Z4, Z4
+	VPROLD          $0x01, Z4, Z4
+	VPADDD          Z4, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z20, Z20
+	VPROLD          $0x1e, Z18, Z17
+	VPTERNLOGD      $0x96, Z21, Z16, Z18
+	VPADDD          Z18, Z20, Z20
+	VPROLD          $0x05, Z19, Z18
+	VPADDD          Z18, Z20, Z20
+	VPTERNLOGD      $0x96, Z1, Z14, Z3
+	VPXORD          Z8, Z3, Z3
+	VPROLD          $0x01, Z3, Z3
+	VPADDD          Z3, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z21, Z21
+	VPROLD          $0x1e, Z19, Z18
+	VPTERNLOGD      $0x96, Z16, Z17, Z19
+	VPADDD          Z19, Z21, Z21
+	VPROLD          $0x05, Z20, Z19
+	VPADDD          Z19, Z21, Z21
+	VPTERNLOGD      $0x96, Z0, Z15, Z2
+	VPXORD          Z9, Z2, Z2
+	VPROLD          $0x01, Z2, Z2
+	VPADDD          Z2, Z16, Z16
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z16, Z16
+	VPROLD          $0x1e, Z20, Z19
+	VPTERNLOGD      $0x96, Z17, Z18, Z20
+	VPADDD          Z20, Z16, Z16
+	VPROLD          $0x05, Z21, Z20
+	VPADDD          Z20, Z16, Z16
+	VPTERNLOGD      $0x96, Z10, Z5, Z1
+	VPXORD          Z4, Z1, Z1
+	VPROLD          $0x01, Z1, Z1
+	VPADDD          Z1, Z17, Z17
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z17, Z17
+	VPROLD          $0x1e, Z21, Z20
+	VPTERNLOGD      $0x96, Z18, Z19, Z21
+	VPADDD          Z21, Z17, Z17
+	VPROLD          $0x05, Z16, Z21
+	VPADDD          Z21, Z17, Z17
+	VPTERNLOGD      $0x96, Z11, Z6, Z0
+	VPXORD          Z3, Z0, Z0
+	VPROLD          $0x01, Z0, Z0
+	VPADDD          Z0, Z18, Z18
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z18, Z18
+	VPROLD          $0x1e, Z16, Z21
+	VPTERNLOGD      $0x96, Z19, Z20, Z16
+	VPADDD          Z16, Z18, Z18
+	VPROLD          $0x05, Z17, Z16
+	VPADDD          Z16, Z18, Z18
+	VPTERNLOGD      $0x96, Z12, Z7, Z10
+	VPXORD          Z2, Z10, Z10
+	VPROLD          $0x01, Z10, Z10
+	VPADDD          Z10, Z19, Z19
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z19, Z19
+	VPROLD          $0x1e, Z17, Z7
+	VPTERNLOGD      $0x96, Z20, Z21, Z17
+	VPADDD          Z17, Z19, Z19
+	VPROLD          $0x05, Z18, Z16
+	VPADDD          Z16, Z19, Z19
+	VPTERNLOGD      $0x96, Z13, Z8, Z11
+	VPXORD          Z1, Z11, Z11
+	VPROLD          $0x01, Z11, Z11
+	VPADDD          Z11, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z20, Z20
+	VPROLD          $0x1e, Z18, Z1
+	VPTERNLOGD      $0x96, Z21, Z7, Z18
+	VPADDD          Z18, Z20, Z20
+	VPROLD          $0x05, Z19, Z8
+	VPADDD          Z8, Z20, Z20
+	VPTERNLOGD      $0x96, Z14, Z9, Z12
+	VPXORD          Z0, Z12, Z12
+	VPROLD          $0x01, Z12, Z12
+	VPADDD          Z12, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z21, Z21
+	VPROLD          $0x1e, Z19, Z0
+	VPTERNLOGD      $0x96, Z7, Z1, Z19
+	VPADDD          Z19, Z21, Z21
+	VPROLD          $0x05, Z20, Z8
+	VPADDD          Z8, Z21, Z21
+	VPTERNLOGD      $0x96, Z15, Z4, Z13
+	VPXORD          Z10, Z13, Z13
+	VPROLD          $0x01, Z13, Z13
+	VPADDD          Z13, Z7, Z7
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z7, Z7
+	VPROLD          $0x1e, Z20, Z4
+	VPTERNLOGD      $0x96, Z1, Z0, Z20
+	VPADDD          Z20, Z7, Z7
+	VPROLD          $0x05, Z21, Z8
+	VPADDD          Z8, Z7, Z7
+	VPTERNLOGD      $0x96, Z5, Z3, Z14
 	VPXORD          Z11, Z14, Z14
 	VPROLD          $0x01, Z14, Z14
 	VPADDD          Z14, Z1, Z1
 	VPADDD.BCST     constantsAVX512<>+12(SB), Z1, Z1
-	VMOVDQU32       Z3, Z21
+	VPROLD          $0x1e, Z21, Z3
 	VPTERNLOGD      $0x96, Z0, Z4, Z21
 	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x05, Z2, Z21
-	VPADDD          Z21, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPTERNLOGD      $0x96, Z17, Z7, Z15
+	VPROLD          $0x05, Z7, Z5
+	VPADDD          Z5, Z1, Z1
+	VPTERNLOGD      $0x96, Z6, Z2, Z15
 	VPXORD          Z12, Z15, Z15
 	VPROLD          $0x01, Z15, Z15
 	VPADDD          Z15, Z0, Z0
 	VPADDD.BCST     constantsAVX512<>+12(SB), Z0, Z0
-	VMOVDQU32       Z2, Z7
+	VPROLD          $0x1e, Z7, Z2
 	VPTERNLOGD      $0x96, Z4, Z3, Z7
 	VPADDD          Z7, Z0, Z0
-	VPROLD          $0x05, Z1, Z7
-	VPADDD          Z7, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPTERNLOGD      $0x96, Z18, Z8, Z16
-	VPXORD          Z13, Z16, Z16
-	VPROLD          $0x01, Z16, Z16
-	VPADDD          Z16, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z4, Z4
-	VMOVDQU32       Z1, Z7
-	VPTERNLOGD      $0x96, Z3, Z2, Z7
-	VPADDD          Z7, Z4, Z4
-	VPROLD          $0x05, Z0, Z7
-	VPADDD          Z7, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VPTERNLOGD      $0x96, Z19, Z9, Z17
-	VPXORD          Z14, Z17, Z17
-	VPROLD          $0x01, Z17, Z17
-	VPADDD          Z17, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z3, Z3
-	VMOVDQU32       Z0, Z7
-	VPTERNLOGD      $0x96, Z2, Z1, Z7
-	VPADDD          Z7, Z3, Z3
-	VPROLD          $0x05, Z4, Z7
-	VPADDD          Z7, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPTERNLOGD      $0x96, Z20, Z10, Z18
-	VPXORD          Z15, Z18, Z18
-	VPROLD          $0x01, Z18, Z18
-	VPADDD          Z18, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z2, Z2
-	VMOVDQU32       Z4, Z7
-	VPTERNLOGD      $0x96, Z1, Z0, Z7
-	VPADDD          Z7, Z2, Z2
-	VPROLD          $0x05, Z3, Z7
-	VPADDD          Z7, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPTERNLOGD      $0x96, Z5, Z11, Z19
-	VPXORD          Z16, Z19, Z19
-	VPROLD          $0x01, Z19, Z19
-	VPADDD          Z19, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z1, Z1
-	VMOVDQU32       Z3, Z5
-	VPTERNLOGD      $0x96, Z0, Z4, Z5
-	VPADDD          Z5, Z1, Z1
-	VPROLD          $0x05, Z2, Z5
-	VPADDD          Z5, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPTERNLOGD      $0x96, Z6, Z12, Z20
-	VPXORD          Z17, Z20, Z20
-	VPROLD          $0x01, Z20, Z20
-	VPADDD          Z20, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z0, Z0
-	VMOVDQU32       Z2, Z5
-	VPTERNLOGD      $0x96, Z4, Z3, Z5
-	VPADDD          Z5, Z0, Z0
 	VPROLD          $0x05, Z1, Z5
 	VPADDD          Z5, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
 	VPADDD          (DX), Z0, Z0
 	VMOVDQU32       Z0, Z5
 	VMOVDQU32       768(DX), Z6
@@ -1765,1798 +1609,1642 @@ TEXT ·iterateAVX512x32(SB), $0-16
 	MOVQ      AX, BX
 	LEAQ      2176(AX), SI
 	VMOVDQU32 4352(AX), Z5
-	VMOVDQU32 4416(AX), Z18
+	VMOVDQU32 4416(AX), Z12
 	VMOVDQU32 4480(AX), Z6
-	VMOVDQU32 4544(AX), Z19
+	VMOVDQU32 4544(AX), Z13
 	VMOVDQU32 4608(AX), Z7
-	VMOVDQU32 4672(AX), Z20
+	VMOVDQU32 4672(AX), Z14
 	VMOVDQU32 4736(AX), Z8
-	VMOVDQU32 4800(AX), Z21
+	VMOVDQU32 4800(AX), Z15
 	VMOVDQU32 4864(AX), Z9
-	VMOVDQU32 4928(AX), Z22
+	VMOVDQU32 4928(AX), Z16
 
 half:
 	VPADDD          640(BX), Z5, Z4
-	VPADDD          704(BX), Z18, Z17
+	VPADDD          704(BX), Z12, Z11
 	VPADDD          768(BX), Z6, Z3
 	VPROLD          $0x05, Z4, Z0
 	VPADDD          Z0, Z3, Z3
-	VPADDD          832(BX), Z19, Z16
-	VPROLD          $0x05, Z17, Z0
-	VPADDD          Z0, Z16, Z16
+	VPADDD          832(BX), Z13, Z10
+	VPROLD          $0x05, Z11, Z0
+	VPADDD          Z0, Z10, Z10
 	VPADDD          896(BX), Z7, Z2
 	VMOVDQU32       1280(BX), Z0
 	VMOVDQU32       1408(BX), Z1
-	VMOVDQU32       Z4, Z10
-	VPTERNLOGD      $0xca, Z1, Z0, Z10
-	VPADDD          Z10, Z2, Z2
+	VPROLD          $0x1e, Z4, Z17
+	VPTERNLOGD      $0xca, Z1, Z0, Z4
+	VPADDD          Z4, Z2, Z2
 	VPROLD          $0x05, Z3, Z1
 	VPADDD          Z1, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPADDD          960(BX), Z20, Z15
-	VMOVDQU32       1344(BX), Z13
-	VMOVDQU32       1472(BX), Z14
-	VMOVDQU32       Z17, Z1
-	VPTERNLOGD      $0xca, Z14, Z13, Z1
-	VPADDD          Z1, Z15, Z15
-	VPROLD          $0x05, Z16, Z1
-	VPADDD          Z1, Z15, Z15
-	VPROLD          $0x1e, Z17, Z17
+	VPADDD          960(BX), Z14, Z19
+	VMOVDQU32       1344(BX), Z4
+	VMOVDQU32       1472(BX), Z18
+	VPROLD          $0x1e, Z11, Z20
+	VPTERNLOGD      $0xca, Z18, Z4, Z11
+	VPADDD          Z11, Z19, Z19
+	VPROLD          $0x05, Z10, Z1
+	VPADDD          Z1, Z19, Z19
 	VPADDD          1024(BX), Z8, Z1
-	VMOVDQU32       Z3, Z10
-	VPTERNLOGD      $0xca, Z0, Z4, Z10
-	VPADDD          Z10, Z1, Z1
+	VPROLD          $0x1e, Z3, Z11
+	VPTERNLOGD      $0xca, Z0, Z17, Z3
+	VPADDD          Z3, Z1, Z1
 	VPROLD          $0x05, Z2, Z0
 	VPADDD          Z0, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPADDD          1088(BX), Z21, Z14
-	VMOVDQU32       Z16, Z0
-	VPTERNLOGD      $0xca, Z13, Z17, Z0
-	VPADDD          Z0, Z14, Z14
-	VPROLD          $0x05, Z15, Z0
-	VPADDD          Z0, Z14, Z14
-	VPROLD          $0x1e, Z16, Z16
+	VPADDD          1088(BX), Z15, Z18
+	VPROLD          $0x1e, Z10, Z3
+	VPTERNLOGD      $0xca, Z4, Z20, Z10
+	VPADDD          Z10, Z18, Z18
+	VPROLD          $0x05, Z19, Z0
+	VPADDD          Z0, Z18, Z18
 	VPADDD          1152(BX), Z9, Z0
-	VMOVDQU32       Z2, Z10
-	VPTERNLOGD      $0xca, Z4, Z3, Z10
-	VPADDD          Z10, Z0, Z0
-	VPROLD          $0x05, Z1, Z10
-	VPADDD          Z10, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPADDD          1216(BX), Z22, Z13
-	VMOVDQU32       Z15, Z10
-	VPTERNLOGD      $0xca, Z17, Z16, Z10
-	VPADDD          Z10, Z13, Z13
-	VPROLD          $0x05, Z14, Z10
-	VPADDD          Z10, Z13, Z13
-	VPROLD          $0x1e, Z15, Z15
-	VPADDD.BCST     constantsAVX512<>+16(SB), Z4, Z4
-	VMOVDQU32       Z1, Z10
-	VPTERNLOGD      $0xca, Z3, Z2, Z10
-	VPADDD          Z10, Z4, Z4
-	VPROLD          $0x05, Z0, Z10
-	VPADDD          Z10, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
+	VPROLD          $0x1e, Z2, Z10
+	VPTERNLOGD      $0xca, Z17, Z11, Z2
+	VPADDD          Z2, Z0, Z0
+	VPROLD          $0x05, Z1, Z2
+	VPADDD          Z2, Z0, Z0
+	VPADDD          1216(BX), Z16, Z4
+	VPROLD          $0x1e, Z19, Z2
+	VPTERNLOGD      $0xca, Z20, Z3, Z19
+	VPADDD          Z19, Z4, Z4
+	VPROLD          $0x05, Z18, Z19
+	VPADDD          Z19, Z4, Z4
 	VPADDD.BCST     constantsAVX512<>+16(SB), Z17, Z17
-	VMOVDQU32       Z14, Z10
-	VPTERNLOGD      $0xca, Z16, Z15, Z10
-	VPADDD          Z10, Z17, Z17
-	VPROLD          $0x05, Z13, Z10
-	VPADDD          Z10, Z17, Z17
-	VPROLD          $0x1e, Z14, Z14
+	VPROLD          $0x1e, Z1, Z19
+	VPTERNLOGD      $0xca, Z11, Z10, Z1
+	VPADDD          Z1, Z17, Z17
+	VPROLD          $0x05, Z0, Z1
+	VPADDD          Z1, Z17, Z17
+	VPADDD.BCST     constantsAVX512<>+16(SB), Z20, Z20
+	VPROLD          $0x1e, Z18, Z1
+	VPTERNLOGD      $0xca, Z3, Z2, Z18
+	VPADDD          Z18, Z20, Z20
+	VPROLD          $0x05, Z4, Z18
+	VPADDD          Z18, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z11, Z11
+	VPROLD          $0x1e, Z0, Z18
+	VPTERNLOGD      $0xca, Z10, Z19, Z0
+	VPADDD          Z0, Z11, Z11
+	VPROLD          $0x05, Z17, Z0
+	VPADDD          Z0, Z11, Z11
 	VPADDD.BCST     constantsAVX512<>+0(SB), Z3, Z3
-	VMOVDQU32       Z0, Z10
-	VPTERNLOGD      $0xca, Z2, Z1, Z10
-	VPADDD          Z10, Z3, Z3
-	VPROLD          $0x05, Z4, Z10
-	VPADDD          Z10, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z16, Z16
-	VMOVDQU32       Z13, Z10
-	VPTERNLOGD      $0xca, Z15, Z14, Z10
-	VPADDD          Z10, Z16, Z16
-	VPROLD          $0x05, Z17, Z10
-	VPADDD          Z10, Z16, Z16
-	VPROLD          $0x1e, Z13, Z13
+	VPROLD          $0x1e, Z4, Z0
+	VPTERNLOGD      $0xca, Z2, Z1, Z4
+	VPADDD          Z4, Z3, Z3
+	VPROLD          $0x05, Z20, Z4
+	VPADDD          Z4, Z3, Z3
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z10, Z10
+	VPROLD          $0x1e, Z17, Z4
+	VPTERNLOGD      $0xca, Z19, Z18, Z17
+	VPADDD          Z17, Z10, Z10
+	VPROLD          $0x05, Z11, Z17
+	VPADDD          Z17, Z10, Z10
 	VPADDD.BCST     constantsAVX512<>+0(SB), Z2, Z2
-	VMOVDQU32       Z4, Z10
-	VPTERNLOGD      $0xca, Z1, Z0, Z10
-	VPADDD          Z10, Z2, Z2
-	VPROLD          $0x05, Z3, Z10
-	VPADDD          Z10, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z15, Z15
-	VMOVDQU32       Z17, Z10
-	VPTERNLOGD      $0xca, Z14, Z13, Z10
-	VPADDD          Z10, Z15, Z15
-	VPROLD          $0x05, Z16, Z10
-	VPADDD          Z10, Z15, Z15
-	VPROLD          $0x1e, Z17, Z17
+	VPROLD          $0x1e, Z20, Z17
+	VPTERNLOGD      $0xca, Z1, Z0, Z20
+	VPADDD          Z20, Z2, Z2
+	VPROLD          $0x05, Z3, Z20
+	VPADDD          Z20, Z2, Z2
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z19, Z19
+	VPROLD          $0x1e, Z11, Z20
+	VPTERNLOGD      $0xca, Z18, Z4, Z11
+	VPADDD          Z11, Z19, Z19
+	VPROLD          $0x05, Z10, Z11
+	VPADDD          Z11, Z19, Z19
 	VPADDD.BCST     constantsAVX512<>+0(SB), Z1, Z1
-	VMOVDQU32       Z3, Z10
-	VPTERNLOGD      $0xca, Z0, Z4, Z10
-	VPADDD          Z10, Z1, Z1
-	VPROLD          $0x05, Z2, Z10
-	VPADDD          Z10, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z14, Z14
-	VMOVDQU32       Z16, Z10
-	VPTERNLOGD      $0xca, Z13, Z17, Z10
-	VPADDD          Z10, Z14, Z14
-	VPROLD          $0x05, Z15, Z10
-	VPADDD          Z10, Z14, Z14
-	VPROLD          $0x1e, Z16, Z16
+	VPROLD          $0x1e, Z3, Z11
+	VPTERNLOGD      $0xca, Z0, Z17, Z3
+	VPADDD          Z3, Z1, Z1
+	VPROLD          $0x05, Z2, Z3
+	VPADDD          Z3, Z1, Z1
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z18, Z18
+	VPROLD          $0x1e, Z10, Z3
+	VPTERNLOGD      $0xca, Z4, Z20, Z10
+	VPADDD          Z10, Z18, Z18
+	VPROLD          $0x05, Z19, Z10
+	VPADDD          Z10, Z18, Z18
 	VPADDD.BCST     constantsAVX512<>+0(SB), Z0, Z0
-	VMOVDQU32       Z2, Z10
-	VPTERNLOGD      $0xca, Z4, Z3, Z10
-	VPADDD          Z10, Z0, Z0
-	VPROLD          $0x05, Z1, Z10
-	VPADDD          Z10, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z13, Z13
-	VMOVDQU32       Z15, Z10
-	VPTERNLOGD      $0xca, Z17, Z16, Z10
-	VPADDD          Z10, Z13, Z13
-	VPROLD          $0x05, Z14, Z10
-	VPADDD          Z10, Z13, Z13
-	VPROLD          $0x1e, Z15, Z15
+	VPROLD          $0x1e, Z2, Z10
+	VPTERNLOGD      $0xca, Z17, Z11, Z2
+	VPADDD          Z2, Z0, Z0
+	VPROLD          $0x05, Z1, Z2
+	VPADDD          Z2, Z0, Z0
 	VPADDD.BCST     constantsAVX512<>+0(SB), Z4, Z4
-	VMOVDQU32       Z1, Z10
-	VPTERNLOGD      $0xca, Z3, Z2, Z10
-	VPADDD          Z10, Z4, Z4
-	VPROLD          $0x05, Z0, Z10
-	VPADDD          Z10, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
+	VPROLD          $0x1e, Z19, Z2
+	VPTERNLOGD      $0xca, Z20, Z3, Z19
+	VPADDD          Z19, Z4, Z4
+	VPROLD          $0x05, Z18, Z19
+	VPADDD          Z19, Z4, Z4
 	VPADDD.BCST     constantsAVX512<>+0(SB), Z17, Z17
-	VMOVDQU32       Z14, Z10
-	VPTERNLOGD      $0xca, Z16, Z15, Z10
-	VPADDD          Z10, Z17, Z17
-	VPROLD          $0x05, Z13, Z10
-	VPADDD          Z10, Z17, Z17
-	VPROLD          $0x1e, Z14, Z14
+	VPROLD          $0x1e, Z1, Z19
+	VPTERNLOGD      $0xca, Z11, Z10, Z1
+	VPADDD          Z1, Z17, Z17
+	VPROLD          $0x05, Z0, Z1
+	VPADDD          Z1, Z17, Z17
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z20, Z20
+	VPROLD          $0x1e, Z18, Z1
+	VPTERNLOGD      $0xca, Z3, Z2, Z18
+	VPADDD          Z18, Z20, Z20
+	VPROLD          $0x05, Z4, Z18
+	VPADDD          Z18, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z11, Z11
+	VPROLD          $0x1e, Z0, Z18
+	VPTERNLOGD      $0xca, Z10, Z19, Z0
+	VPADDD          Z0, Z11, Z11
+	VPROLD          $0x05, Z17, Z0
+	VPADDD          Z0, Z11, Z11
 	VPADDD.BCST     constantsAVX512<>+0(SB), Z3, Z3
-	VMOVDQU32       Z0, Z10
-	VPTERNLOGD      $0xca, Z2, Z1, Z10
-	VPADDD          Z10, Z3, Z3
-	VPROLD          $0x05, Z4, Z10
-	VPADDD          Z10, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z16, Z16
-	VMOVDQU32       Z13, Z10
-	VPTERNLOGD      $0xca, Z15, Z14, Z10
-	VPADDD          Z10, Z16, Z16
-	VPROLD          $0x05, Z17, Z10
-	VPADDD          Z10, Z16, Z16
-	VPROLD          $0x1e, Z13, Z13
+	VPROLD          $0x1e, Z4, Z0
+	VPTERNLOGD      $0xca, Z2, Z1, Z4
+	VPADDD          Z4, Z3, Z3
+	VPROLD          $0x05, Z20, Z4
+	VPADDD          Z4, Z3, Z3
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z10, Z10
+	VPROLD          $0x1e, Z17, Z4
+	VPTERNLOGD      $0xca, Z19, Z18, Z17
+	VPADDD          Z17, Z10, Z10
+	VPROLD          $0x05, Z11, Z17
+	VPADDD          Z17, Z10, Z10
 	VPADDD.BCST     constantsAVX512<>+0(SB), Z2, Z2
-	VMOVDQU32       Z4, Z10
-	VPTERNLOGD      $0xca, Z1, Z0, Z10
-	VPADDD          Z10, Z2, Z2
-	VPROLD          $0x05, Z3, Z10
-	VPADDD          Z10, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z15, Z15
-	VMOVDQU32       Z17, Z10
-	VPTERNLOGD      $0xca, Z14, Z13, Z10
-	VPADDD          Z10, Z15, Z15
-	VPROLD          $0x05, Z16, Z10
-	VPADDD          Z10, Z15, Z15
-	VPROLD          $0x1e, Z17, Z17
+	VPROLD          $0x1e, Z20, Z17
+	VPTERNLOGD      $0xca, Z1, Z0, Z20
+	VPADDD          Z20, Z2, Z2
+	VPROLD          $0x05, Z3, Z20
+	VPADDD          Z20, Z2, Z2
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z19, Z19
+	VPROLD          $0x1e, Z11, Z20
+	VPTERNLOGD      $0xca, Z18, Z4, Z11
+	VPADDD          Z11, Z19, Z19
+	VPROLD          $0x05, Z10, Z11
+	VPADDD          Z11, Z19, Z19
 	VPADDD.BCST     constantsAVX512<>+0(SB), Z1, Z1
-	VMOVDQU32       Z3, Z10
-	VPTERNLOGD      $0xca, Z0, Z4, Z10
-	VPADDD          Z10, Z1, Z1
-	VPROLD          $0x05, Z2, Z10
-	VPADDD          Z10, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z14, Z14
-	VMOVDQU32       Z16, Z10
-	VPTERNLOGD      $0xca, Z13, Z17, Z10
-	VPADDD          Z10, Z14, Z14
-	VPROLD          $0x05, Z15, Z10
-	VPADDD          Z10, Z14, Z14
-	VPROLD          $0x1e, Z16, Z16
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z0, Z0
-	VMOVDQU32       Z2, Z10
-	VPTERNLOGD      $0xca, Z4, Z3, Z10
-	VPADDD          Z10, Z0, Z0
-	VPROLD          $0x05, Z1, Z10
-	VPADDD          Z10, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z13, Z13
-	VMOVDQU32       Z15, Z10
-	VPTERNLOGD      $0xca, Z17, Z16, Z10
-	VPADDD          Z10, Z13, Z13
-	VPROLD          $0x05, Z14, Z10
-	VPADDD          Z10, Z13, Z13
-	VPROLD          $0x1e, Z15, Z15
+	VPROLD          $0x1e, Z3, Z11
+	VPTERNLOGD      $0xca, Z0, Z17, Z3
+	VPADDD          Z3, Z1, Z1
+	VPROLD          $0x05, Z2, Z3
+	VPADDD          Z3, Z1, Z1
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z18, Z18
+	VPROLD          $0x1e, Z10, Z3
+	VPTERNLOGD      $0xca, Z4, Z20, Z10
+	VPADDD          Z10, Z18, Z18
+	VPROLD          $0x05, Z19, Z10
+	VPADDD          Z10, Z18, Z18
+	VPADDD.BCST     constantsAVX512<>+20(SB), Z0, Z0
+	VPROLD          $0x1e, Z2, Z10
+	VPTERNLOGD      $0xca, Z17, Z11, Z2
+	VPADDD          Z2, Z0, Z0
+	VPROLD          $0x05, Z1, Z2
+	VPADDD          Z2, Z0, Z0
 	VPADDD.BCST     constantsAVX512<>+20(SB), Z4, Z4
-	VMOVDQU32       Z1, Z10
-	VPTERNLOGD      $0xca, Z3, Z2, Z10
-	VPADDD          Z10, Z4, Z4
-	VPROLD          $0x05, Z0, Z10
-	VPADDD          Z10, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+20(SB), Z17, Z17
-	VMOVDQU32       Z14, Z10
-	VPTERNLOGD      $0xca, Z16, Z15, Z10
-	VPADDD          Z10, Z17, Z17
-	VPROLD          $0x05, Z13, Z10
-	VPADDD          Z10, Z17, Z17
-	VPROLD          $0x1e, Z14, Z14
+	VPROLD          $0x1e, Z19, Z2
+	VPTERNLOGD      $0xca, Z20, Z3, Z19
+	VPADDD          Z19, Z4, Z4
+	VPROLD          $0x05, Z18, Z19
+	VPADDD          Z19, Z4, Z4
 	VPXORD          Z7, Z5, Z5
 	VPROLD          $0x01, Z5, Z5
-	VPADDD          Z5, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z3, Z3
-	VMOVDQU32       Z0, Z10
-	VPTERNLOGD      $0xca, Z2, Z1, Z10
-	VPADDD          Z10, Z3, Z3
-	VPROLD          $0x05, Z4, Z10
-	VPADDD          Z10, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPXORD          Z20, Z18, Z18
-	VPROLD          $0x01, Z18, Z18
-	VPADDD          Z18, Z16, Z16
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z16, Z16
-	VMOVDQU32       Z13, Z10
-	VPTERNLOGD      $0xca, Z15, Z14, Z10
-	VPADDD          Z10, Z16, Z16
-	VPROLD          $0x05, Z17, Z10
-	VPADDD          Z10, Z16, Z16
-	VPROLD          $0x1e, Z13, Z13
+	VPADDD          Z5, Z17, Z17
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z17, Z17
+	VPROLD          $0x1e, Z1, Z19
+	VPTERNLOGD      $0xca, Z11, Z10, Z1
+	VPADDD          Z1, Z17, Z17
+	VPROLD          $0x05, Z0, Z1
+	VPADDD          Z1, Z17, Z17
+	VPXORD          Z14, Z12, Z12
+	VPROLD          $0x01, Z12, Z12
+	VPADDD          Z12, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z20, Z20
+	VPROLD          $0x1e, Z18, Z1
+	VPTERNLOGD      $0xca, Z3, Z2, Z18
+	VPADDD          Z18, Z20, Z20
+	VPROLD          $0x05, Z4, Z18
+	VPADDD          Z18, Z20, Z20
 	VPXORD          Z8, Z6, Z6
 	VPROLD          $0x01, Z6, Z6
-	VPADDD          Z6, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z2, Z2
-	VMOVDQU32       Z4, Z10
-	VPTERNLOGD      $0xca, Z1, Z0, Z10
-	VPADDD          Z10, Z2, Z2
-	VPROLD          $0x05, Z3, Z10
-	VPADDD          Z10, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPXORD          Z21, Z19, Z19
-	VPROLD          $0x01, Z19, Z19
-	VPADDD          Z19, Z15, Z15
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z15, Z15
-	VMOVDQU32       Z17, Z10
-	VPTERNLOGD      $0xca, Z14, Z13, Z10
-	VPADDD          Z10, Z15, Z15
-	VPROLD          $0x05, Z16, Z10
-	VPADDD          Z10, Z15, Z15
-	VPROLD          $0x1e, Z17, Z17
+	VPADDD          Z6, Z11, Z11
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z11, Z11
+	VPROLD          $0x1e, Z0, Z18
+	VPTERNLOGD      $0xca, Z10, Z19, Z0
+	VPADDD          Z0, Z11, Z11
+	VPROLD          $0x05, Z17, Z0
+	VPADDD          Z0, Z11, Z11
+	VPXORD          Z15, Z13, Z13
+	VPROLD          $0x01, Z13, Z13
+	VPADDD          Z13, Z3, Z3
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z3, Z3
+	VPROLD          $0x1e, Z4, Z0
+	VPTERNLOGD      $0xca, Z2, Z1, Z4
+	VPADDD          Z4, Z3, Z3
+	VPROLD          $0x05, Z20, Z4
+	VPADDD          Z4, Z3, Z3
 	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Z9, Z7
 	VPROLD          $0x01, Z7, Z7
-	VPADDD          Z7, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z1, Z1
-	VMOVDQU32       Z3, Z10
-	VPTERNLOGD      $0xca, Z0, Z4, Z10
-	VPADDD          Z10, Z1, Z1
-	VPROLD          $0x05, Z2, Z10
-	VPADDD          Z10, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Z22, Z20
-	VPROLD          $0x01, Z20, Z20
-	VPADDD          Z20, Z14, Z14
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z14, Z14
-	VMOVDQU32       Z16, Z10
-	VPTERNLOGD      $0xca, Z13, Z17, Z10
-	VPADDD          Z10, Z14, Z14
-	VPROLD          $0x05, Z15, Z10
-	VPADDD          Z10, Z14, Z14
-	VPROLD          $0x1e, Z16, Z16
+	VPADDD          Z7, Z10, Z10
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z10, Z10
+	VPROLD          $0x1e, Z17, Z4
+	VPTERNLOGD      $0xca, Z19, Z18, Z17
+	VPADDD          Z17, Z10, Z10
+	VPROLD          $0x05, Z11, Z17
+	VPADDD          Z17, Z10, Z10
+	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Z16, Z14
+	VPROLD          $0x01, Z14, Z14
+	VPADDD          Z14, Z2, Z2
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z2, Z2
+	VPROLD          $0x1e, Z20, Z17
+	VPTERNLOGD      $0xca, Z1, Z0, Z20
+	VPADDD          Z20, Z2, Z2
+	VPROLD          $0x05, Z3, Z20
+	VPADDD          Z20, Z2, Z2
 	VPTERNLOGD.BCST $0x96, constantsAVX512<>+24(SB), Z5, Z8
 	VPROLD          $0x01, Z8, Z8
-	VPADDD          Z8, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z0, Z0
-	VMOVDQU32       Z2, Z10
-	VPTERNLOGD      $0xca, Z4, Z3, Z10
-	VPADDD          Z10, Z0, Z0
-	VPROLD          $0x05, Z1, Z10
-	VPADDD          Z10, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPTERNLOGD.BCST $0x96, constantsAVX512<>+24(SB), Z18, Z21
-	VPROLD          $0x01, Z21, Z21
-	VPADDD          Z21, Z13, Z13
-	VPADDD.BCST     constantsAVX512<>+0(SB), Z13, Z13
-	VMOVDQU32       Z15, Z10
-	VPTERNLOGD      $0xca, Z17, Z16, Z10
-	VPADDD          Z10, Z13, Z13
-	VPROLD          $0x05, Z14, Z10
-	VPADDD          Z10, Z13, Z13
-	VPROLD          $0x1e, Z15, Z15
+	VPADDD          Z8, Z19, Z19
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z19, Z19
+	VPROLD          $0x1e, Z11, Z20
+	VPTERNLOGD      $0xca, Z18, Z4, Z11
+	VPADDD          Z11, Z19, Z19
+	VPROLD          $0x05, Z10, Z11
+	VPADDD          Z11, Z19, Z19
+	VPTERNLOGD.BCST $0x96, constantsAVX512<>+24(SB), Z12, Z15
+	VPROLD          $0x01, Z15, Z15
+	VPADDD          Z15, Z1, Z1
+	VPADDD.BCST     constantsAVX512<>+0(SB), Z1, Z1
+	VPROLD          $0x1e, Z3, Z11
+	VPTERNLOGD      $0xca, Z0, Z17, Z3
+	VPADDD          Z3, Z1, Z1
+	VPROLD          $0x05, Z2, Z3
+	VPADDD          Z3, Z1, Z1
 	VPXORD          Z6, Z9, Z9
 	VPROLD          $0x01, Z9, Z9
-	VPADDD          Z9, Z4, Z4
+	VPADDD          Z9, Z18, Z18
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z18, Z18
+	VPROLD          $0x1e, Z10, Z3
+	VPTERNLOGD      $0x96, Z4, Z20, Z10
+	VPADDD          Z10, Z18, Z18
+	VPROLD          $0x05, Z19, Z10
+	VPADDD          Z10, Z18, Z18
+	VPXORD          Z13, Z16, Z16
+	VPROLD          $0x01, Z16, Z16
+	VPADDD          Z16, Z0, Z0
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z0, Z0
+	VPROLD          $0x1e, Z2, Z10
+	VPTERNLOGD      $0x96, Z17, Z11, Z2
+	VPADDD          Z2, Z0, Z0
+	VPROLD          $0x05, Z1, Z2
+	VPADDD          Z2, Z0, Z0
+	VMOVDQU32       Z7, Z2
+	VPXORD.BCST     constantsAVX512<>+24(SB), Z2, Z2
+	VPROLD          $0x01, Z2, Z2
+	VPADDD          Z2, Z4, Z4
 	VPADDD.BCST     constantsAVX512<>+4(SB), Z4, Z4
-	VMOVDQU32       Z1, Z10
-	VPTERNLOGD      $0x96, Z3, Z2, Z10
-	VPADDD          Z10, Z4, Z4
-	VPROLD          $0x05, Z0, Z10
-	VPADDD          Z10, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VPXORD          Z19, Z22, Z22
+	VPROLD          $0x1e, Z19, Z21
+	VPTERNLOGD      $0x96, Z20, Z3, Z19
+	VPADDD          Z19, Z4, Z4
+	VPROLD          $0x05, Z18, Z19
+	VPADDD          Z19, Z4, Z4
+	VMOVDQU32       Z14, Z19
+	VPXORD.BCST     constantsAVX512<>+24(SB), Z19, Z19
+	VPROLD          $0x01, Z19, Z19
+	VPADDD          Z19, Z17, Z17
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z17, Z17
+	VPROLD          $0x1e, Z1, Z22
+	VPTERNLOGD      $0x96, Z11, Z10, Z1
+	VPADDD          Z1, Z17, Z17
+	VPROLD          $0x05, Z0, Z1
+	VPADDD          Z1, Z17, Z17
+	VMOVDQU32       Z8, Z1
+	VPROLD          $0x01, Z1, Z1
+	VPADDD          Z1, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z20, Z20
+	VPROLD          $0x1e, Z18, Z23
+	VPTERNLOGD      $0x96, Z3, Z21, Z18
+	VPADDD          Z18, Z20, Z20
+	VPROLD          $0x05, Z4, Z18
+	VPADDD          Z18, Z20, Z20
+	VMOVDQU32       Z15, Z18
+	VPROLD          $0x01, Z18, Z18
+	VPADDD          Z18, Z11, Z11
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z11, Z11
+	VPROLD          $0x1e, Z0, Z24
+	VPTERNLOGD      $0x96, Z10, Z22, Z0
+	VPADDD          Z0, Z11, Z11
+	VPROLD          $0x05, Z17, Z0
+	VPADDD          Z0, Z11, Z11
+	VMOVDQU32       Z9, Z0
+	VPXORD.BCST     constantsAVX512<>+28(SB), Z0, Z0
+	VPROLD          $0x01, Z0, Z0
+	VPADDD          Z0, Z3, Z3
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z3, Z3
+	VPROLD          $0x1e, Z4, Z25
+	VPTERNLOGD      $0x96, Z21, Z23, Z4
+	VPADDD          Z4, Z3, Z3
+	VPROLD          $0x05, Z20, Z4
+	VPADDD          Z4, Z3, Z3
+	VMOVDQU32       Z16, Z4
+	VPXORD.BCST     constantsAVX512<>+28(SB), Z4, Z4
+	VPROLD          $0x01, Z4, Z4
+	VPADDD          Z4, Z10, Z10
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z10, Z10
+	VPROLD          $0x1e, Z17, Z26
+	VPTERNLOGD      $0x96, Z22, Z24, Z17
+	VPADDD          Z17, Z10, Z10
+	VPROLD          $0x05, Z11, Z17
+	VPADDD          Z17, Z10, Z10
+	VMOVDQU32       Z5, Z17
+	VPXORD          Z2, Z17, Z17
+	VPROLD          $0x01, Z17, Z17
+	VMOVDQU32       Z17, (DX)
+	VPADDD          Z17, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z21, Z21
+	VPROLD          $0x1e, Z20, Z17
+	VPTERNLOGD      $0x96, Z23, Z25, Z20
+	VPADDD          Z20, Z21, Z21
+	VPROLD          $0x05, Z3, Z20
+	VPADDD          Z20, Z21, Z21
+	VMOVDQU32       Z12, Z20
+	VPXORD          Z19, Z20, Z20
+	VPROLD          $0x01, Z20, Z20
+	VMOVDQU32       Z20, 64(DX)
+	VPADDD          Z20, Z22, Z22
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z22, Z22
+	VPROLD          $0x1e, Z11, Z20
+	VPTERNLOGD      $0x96, Z24, Z26, Z11
+	VPADDD          Z11, Z22, Z22
+	VPROLD          $0x05, Z10, Z11
+	VPADDD          Z11, Z22, Z22
+	VMOVDQU32       Z6, Z11
+	VPXORD          Z1, Z11, Z11
+	VPROLD          $0x01, Z11, Z11
+	VMOVDQU32       Z11, 128(DX)
+	VPADDD          Z11, Z23, Z23
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z23, Z23
+	VPROLD          $0x1e, Z3, Z11
+	VPTERNLOGD      $0x96, Z25, Z17, Z3
+	VPADDD          Z3, Z23, Z23
+	VPROLD          $0x05, Z21, Z3
+	VPADDD          Z3, Z23, Z23
+	VMOVDQU32       Z13, Z3
+	VPXORD          Z18, Z3, Z3
+	VPROLD          $0x01, Z3, Z3
+	VMOVDQU32       Z3, 192(DX)
+	VPADDD          Z3, Z24, Z24
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z24, Z24
+	VPROLD          $0x1e, Z10, Z3
+	VPTERNLOGD      $0x96, Z26, Z20, Z10
+	VPADDD          Z10, Z24, Z24
+	VPROLD          $0x05, Z22, Z10
+	VPADDD          Z10, Z24, Z24
+	VMOVDQU32       Z7, Z10
+	VPXORD          Z0, Z10, Z10
+	VPROLD          $0x01, Z10, Z10
+	VMOVDQU32       Z10, 256(DX)
+	VPADDD          Z10, Z25, Z25
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z25, Z25
+	VPROLD          $0x1e, Z21, Z10
+	VPTERNLOGD      $0x96, Z17, Z11, Z21
+	VPADDD          Z21, Z25, Z25
+	VPROLD          $0x05, Z23, Z21
+	VPADDD          Z21, Z25, Z25
+	VMOVDQU32       Z14, Z21
+	VPXORD          Z4, Z21, Z21
+	VPROLD          $0x01, Z21, Z21
+	VMOVDQU32       Z21, 320(DX)
+	VPADDD          Z21, Z26, Z26
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z26, Z26
+	VPROLD          $0x1e, Z22, Z21
+	VPTERNLOGD      $0x96, Z20, Z3, Z22
+	VPADDD          Z22, Z26, Z26
+	VPROLD          $0x05, Z24, Z22
+	VPADDD          Z22, Z26, Z26
+	VMOVDQU32       Z8, Z22
+	VPXORD          (DX), Z22, Z22
 	VPROLD          $0x01, Z22, Z22
+	VMOVDQU32       Z22, 384(DX)
 	VPADDD          Z22, Z17, Z17
 	VPADDD.BCST     constantsAVX512<>+4(SB), Z17, Z17
-	VMOVDQU32       Z14, Z10
-	VPTERNLOGD      $0x96, Z16, Z15, Z10
-	VPADDD          Z10, Z17, Z17
-	VPROLD          $0x05, Z13, Z10
-	VPADDD          Z10, Z17, Z17
-	VPROLD          $0x1e, Z14, Z14
-	VMOVDQU32       Z7, Z10
-	VPXORD.BCST     constantsAVX512<>+24(SB), Z10, Z10
-	VPROLD          $0x01, Z10, Z10
-	VPADDD          Z10, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z3, Z3
-	VMOVDQU32       Z0, Z11
-	VPTERNLOGD      $0x96, Z2, Z1, Z11
-	VPADDD          Z11, Z3, Z3
-	VPROLD          $0x05, Z4, Z11
-	VPADDD          Z11, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VMOVDQU32       Z20, Z23
-	VPXORD.BCST     constantsAVX512<>+24(SB), Z23, Z23
+	VPROLD          $0x1e, Z23, Z22
+	VPTERNLOGD      $0x96, Z11, Z10, Z23
+	VPADDD          Z23, Z17, Z17
+	VPROLD          $0x05, Z25, Z23
+	VPADDD          Z23, Z17, Z17
+	VMOVDQU32       Z15, Z23
+	VPXORD          64(DX), Z23, Z23
 	VPROLD          $0x01, Z23, Z23
-	VPADDD          Z23, Z16, Z16
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z16, Z16
-	VMOVDQU32       Z13, Z11
-	VPTERNLOGD      $0x96, Z15, Z14, Z11
-	VPADDD          Z11, Z16, Z16
-	VPROLD          $0x05, Z17, Z11
-	VPADDD          Z11, Z16, Z16
-	VPROLD          $0x1e, Z13, Z13
-	VMOVDQU32       Z8, Z11
-	VPROLD          $0x01, Z11, Z11
-	VPADDD          Z11, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z2, Z2
-	VMOVDQU32       Z4, Z12
-	VPTERNLOGD      $0x96, Z1, Z0, Z12
-	VPADDD          Z12, Z2, Z2
-	VPROLD          $0x05, Z3, Z12
-	VPADDD          Z12, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VMOVDQU32       Z21, Z24
+	VMOVDQU32       Z23, 448(DX)
+	VPADDD          Z23, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z20, Z20
+	VPROLD          $0x1e, Z24, Z23
+	VPTERNLOGD      $0x96, Z3, Z21, Z24
+	VPADDD          Z24, Z20, Z20
+	VPROLD          $0x05, Z26, Z24
+	VPADDD          Z24, Z20, Z20
+	VMOVDQU32       Z9, Z24
+	VPXORD          128(DX), Z24, Z24
 	VPROLD          $0x01, Z24, Z24
-	VPADDD          Z24, Z15, Z15
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z15, Z15
-	VMOVDQU32       Z17, Z12
-	VPTERNLOGD      $0x96, Z14, Z13, Z12
-	VPADDD          Z12, Z15, Z15
-	VPROLD          $0x05, Z16, Z12
-	VPADDD          Z12, Z15, Z15
-	VPROLD          $0x1e, Z17, Z17
-	VMOVDQU32       Z9, Z12
-	VPXORD.BCST     constantsAVX512<>+28(SB), Z12, Z12
-	VPROLD          $0x01, Z12, Z12
-	VPADDD          Z12, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z1, Z1
-	VMOVDQU32       Z3, Z25
-	VPTERNLOGD      $0x96, Z0, Z4, Z25
-	VPADDD          Z25, Z1, Z1
-	VPROLD          $0x05, Z2, Z25
-	VPADDD          Z25, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VMOVDQU32       Z22, Z25
-	VPXORD.BCST     constantsAVX512<>+28(SB), Z25, Z25
+	VMOVDQU32       Z24, 512(DX)
+	VPADDD          Z24, Z11, Z11
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z11, Z11
+	VPROLD          $0x1e, Z25, Z24
+	VPTERNLOGD      $0x96, Z10, Z22, Z25
+	VPADDD          Z25, Z11, Z11
+	VPROLD          $0x05, Z17, Z25
+	VPADDD          Z25, Z11, Z11
+	VMOVDQU32       Z16, Z25
+	VPXORD          192(DX), Z25, Z25
 	VPROLD          $0x01, Z25, Z25
-	VPADDD          Z25, Z14, Z14
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z14, Z14
-	VMOVDQU32       Z16, Z26
-	VPTERNLOGD      $0x96, Z13, Z17, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x05, Z15, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x1e, Z16, Z16
-	VMOVDQU32       Z5, Z26
-	VPXORD          Z10, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, (DX)
-	VPADDD          Z26, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z0, Z0
-	VMOVDQU32       Z2, Z26
-	VPTERNLOGD      $0x96, Z4, Z3, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x05, Z1, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VMOVDQU32       Z18, Z26
-	VPXORD          Z23, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 64(DX)
-	VPADDD          Z26, Z13, Z13
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z13, Z13
-	VMOVDQU32       Z15, Z26
-	VPTERNLOGD      $0x96, Z17, Z16, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x05, Z14, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x1e, Z15, Z15
-	VMOVDQU32       Z6, Z26
-	VPXORD          Z11, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 128(DX)
-	VPADDD          Z26, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z4, Z4
-	VMOVDQU32       Z1, Z26
-	VPTERNLOGD      $0x96, Z3, Z2, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x05, Z0, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VMOVDQU32       Z19, Z26
-	VPXORD          Z24, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 192(DX)
-	VPADDD          Z26, Z17, Z17
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z17, Z17
-	VMOVDQU32       Z14, Z26
-	VPTERNLOGD      $0x96, Z16, Z15, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x05, Z13, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x1e, Z14, Z14
-	VMOVDQU32       Z7, Z26
-	VPXORD          Z12, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 256(DX)
-	VPADDD          Z26, Z3, Z3
+	VMOVDQU32       Z25, 576(DX)
+	VPADDD          Z25, Z3, Z3
 	VPADDD.BCST     constantsAVX512<>+4(SB), Z3, Z3
-	VMOVDQU32       Z0, Z26
-	VPTERNLOGD      $0x96, Z2, Z1, Z26
+	VPROLD          $0x1e, Z26, Z25
+	VPTERNLOGD      $0x96, Z21, Z23, Z26
 	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x05, Z4, Z26
+	VPROLD          $0x05, Z20, Z26
 	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VMOVDQU32       Z20, Z26
-	VPXORD          Z25, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 320(DX)
-	VPADDD          Z26, Z16, Z16
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z16, Z16
-	VMOVDQU32       Z13, Z26
-	VPTERNLOGD      $0x96, Z15, Z14, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x05, Z17, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x1e, Z13, Z13
-	VMOVDQU32       Z8, Z26
-	VPXORD          (DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 384(DX)
-	VPADDD          Z26, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z2, Z2
-	VMOVDQU32       Z4, Z26
-	VPTERNLOGD      $0x96, Z1, Z0, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x05, Z3, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VMOVDQU32       Z21, Z26
-	VPXORD          64(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 448(DX)
-	VPADDD          Z26, Z15, Z15
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z15, Z15
-	VMOVDQU32       Z17, Z26
-	VPTERNLOGD      $0x96, Z14, Z13, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x05, Z16, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x1e, Z17, Z17
-	VMOVDQU32       Z9, Z26
-	VPXORD          128(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 512(DX)
-	VPADDD          Z26, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z1, Z1
-	VMOVDQU32       Z3, Z26
-	VPTERNLOGD      $0x96, Z0, Z4, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x05, Z2, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VMOVDQU32       Z22, Z26
-	VPXORD          192(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 576(DX)
-	VPADDD          Z26, Z14, Z14
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z14, Z14
-	VMOVDQU32       Z16, Z26
-	VPTERNLOGD      $0x96, Z13, Z17, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x05, Z15, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x1e, Z16, Z16
-	VMOVDQU32       Z10, Z26
+	VMOVDQU32       Z2, Z26
 	VMOVDQU32       256(DX), Z27
 	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Z27, Z26
 	VPROLD          $0x01, Z26, Z26
 	VMOVDQU32       Z26, 640(DX)
-	VPADDD          Z26, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z0, Z0
-	VMOVDQU32       Z2, Z26
-	VPTERNLOGD      $0x96, Z4, Z3, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x05, Z1, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VMOVDQU32       Z23, Z26
+	VPADDD          Z26, Z10, Z10
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z10, Z10
+	VPROLD          $0x1e, Z17, Z26
+	VPTERNLOGD      $0x96, Z22, Z24, Z17
+	VPADDD          Z17, Z10, Z10
+	VPROLD          $0x05, Z11, Z17
+	VPADDD          Z17, Z10, Z10
+	VMOVDQU32       Z19, Z17
 	VMOVDQU32       320(DX), Z27
-	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Z27, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 704(DX)
-	VPADDD          Z26, Z13, Z13
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z13, Z13
-	VMOVDQU32       Z15, Z26
-	VPTERNLOGD      $0x96, Z17, Z16, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x05, Z14, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x1e, Z15, Z15
-	VMOVDQU32       Z5, Z26
-	VPTERNLOGD      $0x96, 384(DX), Z11, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 768(DX)
-	VPADDD          Z26, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z4, Z4
-	VMOVDQU32       Z1, Z26
-	VPTERNLOGD      $0x96, Z3, Z2, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x05, Z0, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VMOVDQU32       Z18, Z26
-	VPTERNLOGD      $0x96, 448(DX), Z24, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 832(DX)
-	VPADDD          Z26, Z17, Z17
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z17, Z17
-	VMOVDQU32       Z14, Z26
-	VPTERNLOGD      $0x96, Z16, Z15, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x05, Z13, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x1e, Z14, Z14
-	VMOVDQU32       Z6, Z26
-	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Z12, Z26
-	VPXORD          512(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 896(DX)
-	VPADDD          Z26, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z3, Z3
-	VMOVDQU32       Z0, Z26
-	VPTERNLOGD      $0x96, Z2, Z1, Z26
-	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x05, Z4, Z26
-	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VMOVDQU32       Z19, Z26
-	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Z25, Z26
-	VPXORD          576(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 960(DX)
-	VPADDD          Z26, Z16, Z16
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z16, Z16
-	VMOVDQU32       Z13, Z26
-	VPTERNLOGD      $0x96, Z15, Z14, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x05, Z17, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x1e, Z13, Z13
+	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Z27, Z17
+	VPROLD          $0x01, Z17, Z17
+	VMOVDQU32       Z17, 704(DX)
+	VPADDD          Z17, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z21, Z21
+	VPROLD          $0x1e, Z20, Z17
+	VPTERNLOGD      $0x96, Z23, Z25, Z20
+	VPADDD          Z20, Z21, Z21
+	VPROLD          $0x05, Z3, Z20
+	VPADDD          Z20, Z21, Z21
+	VMOVDQU32       Z5, Z20
+	VPTERNLOGD      $0x96, 384(DX), Z1, Z20
+	VPROLD          $0x01, Z20, Z20
+	VMOVDQU32       Z20, 768(DX)
+	VPADDD          Z20, Z22, Z22
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z22, Z22
+	VPROLD          $0x1e, Z11, Z20
+	VPTERNLOGD      $0x96, Z24, Z26, Z11
+	VPADDD          Z11, Z22, Z22
+	VPROLD          $0x05, Z10, Z11
+	VPADDD          Z11, Z22, Z22
+	VMOVDQU32       Z12, Z11
+	VPTERNLOGD      $0x96, 448(DX), Z18, Z11
+	VPROLD          $0x01, Z11, Z11
+	VMOVDQU32       Z11, 832(DX)
+	VPADDD          Z11, Z23, Z23
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z23, Z23
+	VPROLD          $0x1e, Z3, Z11
+	VPTERNLOGD      $0x96, Z25, Z17, Z3
+	VPADDD          Z3, Z23, Z23
+	VPROLD          $0x05, Z21, Z3
+	VPADDD          Z3, Z23, Z23
+	VMOVDQU32       Z6, Z3
+	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Z0, Z3
+	VPXORD          512(DX), Z3, Z3
+	VPROLD          $0x01, Z3, Z3
+	VMOVDQU32       Z3, 896(DX)
+	VPADDD          Z3, Z24, Z24
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z24, Z24
+	VPROLD          $0x1e, Z10, Z3
+	VPTERNLOGD      $0x96, Z26, Z20, Z10
+	VPADDD          Z10, Z24, Z24
+	VPROLD          $0x05, Z22, Z10
+	VPADDD          Z10, Z24, Z24
+	VMOVDQU32       Z13, Z10
+	VPTERNLOGD.BCST $0x96, constantsAVX512<>+28(SB), Z4, Z10
+	VPXORD          576(DX), Z10, Z10
+	VPROLD          $0x01, Z10, Z10
+	VMOVDQU32       Z10, 960(DX)
+	VPADDD          Z10, Z25, Z25
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z25, Z25
+	VPROLD          $0x1e, Z21, Z10
+	VPTERNLOGD      $0x96, Z17, Z11, Z21
+	VPADDD          Z21, Z25, Z25
+	VPROLD          $0x05, Z23, Z21
+	VPADDD          Z21, Z25, Z25
 	VPTERNLOGD      $0x96, (DX), Z7, Z5
 	VPXORD          640(DX), Z5, Z5
 	VPROLD          $0x01, Z5, Z5
-	VPADDD          Z5, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z2, Z2
-	VMOVDQU32       Z4, Z26
-	VPTERNLOGD      $0x96, Z1, Z0, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x05, Z3, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPTERNLOGD      $0x96, 64(DX), Z20, Z18
-	VPXORD          704(DX), Z18, Z18
-	VPROLD          $0x01, Z18, Z18
-	VPADDD          Z18, Z15, Z15
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z15, Z15
-	VMOVDQU32       Z17, Z26
-	VPTERNLOGD      $0x96, Z14, Z13, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x05, Z16, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x1e, Z17, Z17
+	VPADDD          Z5, Z26, Z26
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z26, Z26
+	VPROLD          $0x1e, Z22, Z21
+	VPTERNLOGD      $0x96, Z20, Z3, Z22
+	VPADDD          Z22, Z26, Z26
+	VPROLD          $0x05, Z24, Z22
+	VPADDD          Z22, Z26, Z26
+	VPTERNLOGD      $0x96, 64(DX), Z14, Z12
+	VPXORD          704(DX), Z12, Z12
+	VPROLD          $0x01, Z12, Z12
+	VPADDD          Z12, Z17, Z17
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z17, Z17
+	VPROLD          $0x1e, Z23, Z22
+	VPTERNLOGD      $0x96, Z11, Z10, Z23
+	VPADDD          Z23, Z17, Z17
+	VPROLD          $0x05, Z25, Z23
+	VPADDD          Z23, Z17, Z17
 	VPTERNLOGD      $0x96, 128(DX), Z8, Z6
 	VPXORD          768(DX), Z6, Z6
 	VPROLD          $0x01, Z6, Z6
-	VPADDD          Z6, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z1, Z1
-	VMOVDQU32       Z3, Z26
-	VPTERNLOGD      $0x96, Z0, Z4, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x05, Z2, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPTERNLOGD      $0x96, 192(DX), Z21, Z19
-	VPXORD          832(DX), Z19, Z19
-	VPROLD          $0x01, Z19, Z19
-	VPADDD          Z19, Z14, Z14
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z14, Z14
-	VMOVDQU32       Z16, Z26
-	VPTERNLOGD      $0x96, Z13, Z17, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x05, Z15, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x1e, Z16, Z16
+	VPADDD          Z6, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z20, Z20
+	VPROLD          $0x1e, Z24, Z23
+	VPTERNLOGD      $0x96, Z3, Z21, Z24
+	VPADDD          Z24, Z20, Z20
+	VPROLD          $0x05, Z26, Z24
+	VPADDD          Z24, Z20, Z20
+	VPTERNLOGD      $0x96, 192(DX), Z15, Z13
+	VPXORD          832(DX), Z13, Z13
+	VPROLD          $0x01, Z13, Z13
+	VPADDD          Z13, Z11, Z11
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z11, Z11
+	VPROLD          $0x1e, Z25, Z24
+	VPTERNLOGD      $0x96, Z10, Z22, Z25
+	VPADDD          Z25, Z11, Z11
+	VPROLD          $0x05, Z17, Z25
+	VPADDD          Z25, Z11, Z11
 	VPTERNLOGD      $0x96, 256(DX), Z9, Z7
 	VPXORD          896(DX), Z7, Z7
 	VPROLD          $0x01, Z7, Z7
-	VPADDD          Z7, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z0, Z0
-	VMOVDQU32       Z2, Z26
-	VPTERNLOGD      $0x96, Z4, Z3, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x05, Z1, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPTERNLOGD      $0x96, 320(DX), Z22, Z20
-	VPXORD          960(DX), Z20, Z20
-	VPROLD          $0x01, Z20, Z20
-	VPADDD          Z20, Z13, Z13
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z13, Z13
-	VMOVDQU32       Z15, Z26
-	VPTERNLOGD      $0x96, Z17, Z16, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x05, Z14, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x1e, Z15, Z15
-	VPTERNLOGD      $0x96, 384(DX), Z10, Z8
+	VPADDD          Z7, Z3, Z3
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z3, Z3
+	VPROLD          $0x1e, Z26, Z25
+	VPTERNLOGD      $0x96, Z21, Z23, Z26
+	VPADDD          Z26, Z3, Z3
+	VPROLD          $0x05, Z20, Z26
+	VPADDD          Z26, Z3, Z3
+	VPTERNLOGD      $0x96, 320(DX), Z16, Z14
+	VPXORD          960(DX), Z14, Z14
+	VPROLD          $0x01, Z14, Z14
+	VPADDD          Z14, Z10, Z10
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z10, Z10
+	VPROLD          $0x1e, Z17, Z26
+	VPTERNLOGD      $0x96, Z22, Z24, Z17
+	VPADDD          Z17, Z10, Z10
+	VPROLD          $0x05, Z11, Z17
+	VPADDD          Z17, Z10, Z10
+	VPTERNLOGD      $0x96, 384(DX), Z2, Z8
 	VPXORD          Z5, Z8, Z8
 	VPROLD          $0x01, Z8, Z8
-	VPADDD          Z8, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z4, Z4
-	VMOVDQU32       Z1, Z26
-	VPTERNLOGD      $0x96, Z3, Z2, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x05, Z0, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VPTERNLOGD      $0x96, 448(DX), Z23, Z21
-	VPXORD          Z18, Z21, Z21
-	VPROLD          $0x01, Z21, Z21
-	VPADDD          Z21, Z17, Z17
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z17, Z17
-	VMOVDQU32       Z14, Z26
-	VPTERNLOGD      $0x96, Z16, Z15, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x05, Z13, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x1e, Z14, Z14
-	VPTERNLOGD      $0x96, 512(DX), Z11, Z9
+	VPADDD          Z8, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z21, Z21
+	VPROLD          $0x1e, Z20, Z17
+	VPTERNLOGD      $0x96, Z23, Z25, Z20
+	VPADDD          Z20, Z21, Z21
+	VPROLD          $0x05, Z3, Z20
+	VPADDD          Z20, Z21, Z21
+	VPTERNLOGD      $0x96, 448(DX), Z19, Z15
+	VPXORD          Z12, Z15, Z15
+	VPROLD          $0x01, Z15, Z15
+	VPADDD          Z15, Z22, Z22
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z22, Z22
+	VPROLD          $0x1e, Z11, Z20
+	VPTERNLOGD      $0x96, Z24, Z26, Z11
+	VPADDD          Z11, Z22, Z22
+	VPROLD          $0x05, Z10, Z11
+	VPADDD          Z11, Z22, Z22
+	VPTERNLOGD      $0x96, 512(DX), Z1, Z9
 	VPXORD          Z6, Z9, Z9
 	VPROLD          $0x01, Z9, Z9
-	VPADDD          Z9, Z3, Z3
+	VPADDD          Z9, Z23, Z23
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z23, Z23
+	VPROLD          $0x1e, Z3, Z11
+	VPTERNLOGD      $0x96, Z25, Z17, Z3
+	VPADDD          Z3, Z23, Z23
+	VPROLD          $0x05, Z21, Z3
+	VPADDD          Z3, Z23, Z23
+	VPTERNLOGD      $0x96, 576(DX), Z18, Z16
+	VPXORD          Z13, Z16, Z16
+	VPROLD          $0x01, Z16, Z16
+	VPADDD          Z16, Z24, Z24
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z24, Z24
+	VPROLD          $0x1e, Z10, Z3
+	VPTERNLOGD      $0x96, Z26, Z20, Z10
+	VPADDD          Z10, Z24, Z24
+	VPROLD          $0x05, Z22, Z10
+	VPADDD          Z10, Z24, Z24
+	VPTERNLOGD      $0x96, 640(DX), Z0, Z2
+	VPXORD          Z7, Z2, Z2
+	VPROLD          $0x01, Z2, Z2
+	VPADDD          Z2, Z25, Z25
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z25, Z25
+	VPROLD          $0x1e, Z21, Z10
+	VPTERNLOGD      $0x96, Z17, Z11, Z21
+	VPADDD          Z21, Z25, Z25
+	VPROLD          $0x05, Z23, Z21
+	VPADDD          Z21, Z25, Z25
+	VPTERNLOGD      $0x96, 704(DX), Z4, Z19
+	VPXORD          Z14, Z19, Z19
+	VPROLD          $0x01, Z19, Z19
+	VPADDD          Z19, Z26, Z26
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z26, Z26
+	VPROLD          $0x1e, Z22, Z21
+	VPTERNLOGD      $0x96, Z20, Z3, Z22
+	VPADDD          Z22, Z26, Z26
+	VPROLD          $0x05, Z24, Z22
+	VPADDD          Z22, Z26, Z26
+	VMOVDQU32       (DX), Z22
+	VPTERNLOGD      $0x96, 768(DX), Z22, Z1
+	VPXORD          Z8, Z1, Z1
+	VPROLD          $0x01, Z1, Z1
+	VPADDD          Z1, Z17, Z17
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z17, Z17
+	VPROLD          $0x1e, Z23, Z22
+	VPTERNLOGD      $0x96, Z11, Z10, Z23
+	VPADDD          Z23, Z17, Z17
+	VPROLD          $0x05, Z25, Z23
+	VPADDD          Z23, Z17, Z17
+	VMOVDQU32       64(DX), Z23
+	VPTERNLOGD      $0x96, 832(DX), Z23, Z18
+	VPXORD          Z15, Z18, Z18
+	VPROLD          $0x01, Z18, Z18
+	VPADDD          Z18, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z20, Z20
+	VPROLD          $0x1e, Z24, Z23
+	VPTERNLOGD      $0x96, Z3, Z21, Z24
+	VPADDD          Z24, Z20, Z20
+	VPROLD          $0x05, Z26, Z24
+	VPADDD          Z24, Z20, Z20
+	VMOVDQU32       128(DX), Z24
+	VPTERNLOGD      $0x96, 896(DX), Z24, Z0
+	VPXORD          Z9, Z0, Z0
+	VPROLD          $0x01, Z0, Z0
+	VPADDD          Z0, Z11, Z11
+	VPADDD.BCST     constantsAVX512<>+4(SB), Z11, Z11
+	VPROLD          $0x1e, Z25, Z24
+	VPTERNLOGD      $0x96, Z10, Z22, Z25
+	VPADDD          Z25, Z11, Z11
+	VPROLD          $0x05, Z17, Z25
+	VPADDD          Z25, Z11, Z11
+	VMOVDQU32       192(DX), Z25
+	VPTERNLOGD      $0x96, 960(DX), Z25, Z4
+	VPXORD          Z16, Z4, Z4
+	VPROLD          $0x01, Z4, Z4
+	VPADDD          Z4, Z3, Z3
 	VPADDD.BCST     constantsAVX512<>+4(SB), Z3, Z3
-	VMOVDQU32       Z0, Z26
-	VPTERNLOGD      $0x96, Z2, Z1, Z26
+	VPROLD          $0x1e, Z26, Z25
+	VPTERNLOGD      $0x96, Z21, Z23, Z26
 	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x05, Z4, Z26
+	VPROLD          $0x05, Z20, Z26
 	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPTERNLOGD      $0x96, 576(DX), Z24, Z22
-	VPXORD          Z19, Z22, Z22
-	VPROLD          $0x01, Z22, Z22
-	VPADDD          Z22, Z16, Z16
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z16, Z16
-	VMOVDQU32       Z13, Z26
-	VPTERNLOGD      $0x96, Z15, Z14, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x05, Z17, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x1e, Z13, Z13
-	VPTERNLOGD      $0x96, 640(DX), Z12, Z10
-	VPXORD          Z7, Z10, Z10
-	VPROLD          $0x01, Z10, Z10
-	VPADDD          Z10, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z2, Z2
-	VMOVDQU32       Z4, Z26
-	VPTERNLOGD      $0x96, Z1, Z0, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x05, Z3, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPTERNLOGD      $0x96, 704(DX), Z25, Z23
-	VPXORD          Z20, Z23, Z23
-	VPROLD          $0x01, Z23, Z23
-	VPADDD          Z23, Z15, Z15
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z15, Z15
-	VMOVDQU32       Z17, Z26
-	VPTERNLOGD      $0x96, Z14, Z13, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x05, Z16, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x1e, Z17, Z17
-	VMOVDQU32       (DX), Z26
-	VPTERNLOGD      $0x96, 768(DX), Z26, Z11
-	VPXORD          Z8, Z11, Z11
-	VPROLD          $0x01, Z11, Z11
-	VPADDD          Z11, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z1, Z1
-	VMOVDQU32       Z3, Z26
-	VPTERNLOGD      $0x96, Z0, Z4, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x05, Z2, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VMOVDQU32       64(DX), Z26
-	VPTERNLOGD      $0x96, 832(DX), Z26, Z24
-	VPXORD          Z21, Z24, Z24
-	VPROLD          $0x01, Z24, Z24
-	VPADDD          Z24, Z14, Z14
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z14, Z14
-	VMOVDQU32       Z16, Z26
-	VPTERNLOGD      $0x96, Z13, Z17, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x05, Z15, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x1e, Z16, Z16
-	VMOVDQU32       128(DX), Z26
-	VPTERNLOGD      $0x96, 896(DX), Z26, Z12
-	VPXORD          Z9, Z12, Z12
-	VPROLD          $0x01, Z12, Z12
-	VPADDD          Z12, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z0, Z0
-	VMOVDQU32       Z2, Z26
-	VPTERNLOGD      $0x96, Z4, Z3, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x05, Z1, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VMOVDQU32       192(DX), Z26
-	VPTERNLOGD      $0x96, 960(DX), Z26, Z25
-	VPXORD          Z22, Z25, Z25
-	VPROLD          $0x01, Z25, Z25
-	VPADDD          Z25, Z13, Z13
-	VPADDD.BCST     constantsAVX512<>+4(SB), Z13, Z13
-	VMOVDQU32       Z15, Z26
-	VPTERNLOGD      $0x96, Z17, Z16, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x05, Z14, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x1e, Z15, Z15
 	VMOVDQU32       (DX), Z26
 	VPTERNLOGD      $0x96, 256(DX), Z5, Z26
-	VPXORD          Z10, Z26, Z26
+	VPXORD          Z2, Z26, Z26
 	VPROLD          $0x01, Z26, Z26
 	VMOVDQU32       Z26, (DX)
-	VPADDD          Z26, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z4, Z4
-	VMOVDQU32       Z1, Z26
-	VPTERNLOGD      $0xe8, Z3, Z2, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x05, Z0, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VMOVDQU32       64(DX), Z26
-	VPTERNLOGD      $0x96, 320(DX), Z18, Z26
-	VPXORD          Z23, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 64(DX)
-	VPADDD          Z26, Z17, Z17
+	VPADDD          Z26, Z10, Z10
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z10, Z10
+	VPROLD          $0x1e, Z17, Z26
+	VPTERNLOGD      $0xe8, Z22, Z24, Z17
+	VPADDD          Z17, Z10, Z10
+	VPROLD          $0x05, Z11, Z17
+	VPADDD          Z17, Z10, Z10
+	VMOVDQU32       64(DX), Z17
+	VPTERNLOGD      $0x96, 320(DX), Z12, Z17
+	VPXORD          Z19, Z17, Z17
+	VPROLD          $0x01, Z17, Z17
+	VMOVDQU32       Z17, 64(DX)
+	VPADDD          Z17, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z21, Z21
+	VPROLD          $0x1e, Z20, Z17
+	VPTERNLOGD      $0xe8, Z23, Z25, Z20
+	VPADDD          Z20, Z21, Z21
+	VPROLD          $0x05, Z3, Z20
+	VPADDD          Z20, Z21, Z21
+	VMOVDQU32       128(DX), Z20
+	VPTERNLOGD      $0x96, 384(DX), Z6, Z20
+	VPXORD          Z1, Z20, Z20
+	VPROLD          $0x01, Z20, Z20
+	VMOVDQU32       Z20, 128(DX)
+	VPADDD          Z20, Z22, Z22
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z22, Z22
+	VPROLD          $0x1e, Z11, Z20
+	VPTERNLOGD      $0xe8, Z24, Z26, Z11
+	VPADDD          Z11, Z22, Z22
+	VPROLD          $0x05, Z10, Z11
+	VPADDD          Z11, Z22, Z22
+	VMOVDQU32       192(DX), Z11
+	VPTERNLOGD      $0x96, 448(DX), Z13, Z11
+	VPXORD          Z18, Z11, Z11
+	VPROLD          $0x01, Z11, Z11
+	VMOVDQU32       Z11, 192(DX)
+	VPADDD          Z11, Z23, Z23
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z23, Z23
+	VPROLD          $0x1e, Z3, Z11
+	VPTERNLOGD      $0xe8, Z25, Z17, Z3
+	VPADDD          Z3, Z23, Z23
+	VPROLD          $0x05, Z21, Z3
+	VPADDD          Z3, Z23, Z23
+	VMOVDQU32       256(DX), Z3
+	VPTERNLOGD      $0x96, 512(DX), Z7, Z3
+	VPXORD          Z0, Z3, Z3
+	VPROLD          $0x01, Z3, Z3
+	VMOVDQU32       Z3, 256(DX)
+	VPADDD          Z3, Z24, Z24
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z24, Z24
+	VPROLD          $0x1e, Z10, Z3
+	VPTERNLOGD      $0xe8, Z26, Z20, Z10
+	VPADDD          Z10, Z24, Z24
+	VPROLD          $0x05, Z22, Z10
+	VPADDD          Z10, Z24, Z24
+	VMOVDQU32       320(DX), Z10
+	VPTERNLOGD      $0x96, 576(DX), Z14, Z10
+	VPXORD          Z4, Z10, Z10
+	VPROLD          $0x01, Z10, Z10
+	VMOVDQU32       Z10, 320(DX)
+	VPADDD          Z10, Z25, Z25
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z25, Z25
+	VPROLD          $0x1e, Z21, Z10
+	VPTERNLOGD      $0xe8, Z17, Z11, Z21
+	VPADDD          Z21, Z25, Z25
+	VPROLD          $0x05, Z23, Z21
+	VPADDD          Z21, Z25, Z25
+	VMOVDQU32       384(DX), Z21
+	VPTERNLOGD      $0x96, 640(DX), Z8, Z21
+	VPXORD          (DX), Z21, Z21
+	VPROLD          $0x01, Z21, Z21
+	VMOVDQU32       Z21, 384(DX)
+	VPADDD          Z21, Z26, Z26
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z26, Z26
+	VPROLD          $0x1e, Z22, Z21
+	VPTERNLOGD      $0xe8, Z20, Z3, Z22
+	VPADDD          Z22, Z26, Z26
+	VPROLD          $0x05, Z24, Z22
+	VPADDD          Z22, Z26, Z26
+	VMOVDQU32       448(DX), Z22
+	VPTERNLOGD      $0x96, 704(DX), Z15, Z22
+	VPXORD          64(DX), Z22, Z22
+	VPROLD          $0x01, Z22, Z22
+	VMOVDQU32       Z22, 448(DX)
+	VPADDD          Z22, Z17, Z17
 	VPADDD.BCST     constantsAVX512<>+8(SB), Z17, Z17
-	VMOVDQU32       Z14, Z26
-	VPTERNLOGD      $0xe8, Z16, Z15, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x05, Z13, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x1e, Z14, Z14
-	VMOVDQU32       128(DX), Z26
-	VPTERNLOGD      $0x96, 384(DX), Z6, Z26
-	VPXORD          Z11, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 128(DX)
-	VPADDD          Z26, Z3, Z3
+	VPROLD          $0x1e, Z23, Z22
+	VPTERNLOGD      $0xe8, Z11, Z10, Z23
+	VPADDD          Z23, Z17, Z17
+	VPROLD          $0x05, Z25, Z23
+	VPADDD          Z23, Z17, Z17
+	VMOVDQU32       512(DX), Z23
+	VPTERNLOGD      $0x96, 768(DX), Z9, Z23
+	VPXORD          128(DX), Z23, Z23
+	VPROLD          $0x01, Z23, Z23
+	VMOVDQU32       Z23, 512(DX)
+	VPADDD          Z23, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z20, Z20
+	VPROLD          $0x1e, Z24, Z23
+	VPTERNLOGD      $0xe8, Z3, Z21, Z24
+	VPADDD          Z24, Z20, Z20
+	VPROLD          $0x05, Z26, Z24
+	VPADDD          Z24, Z20, Z20
+	VMOVDQU32       576(DX), Z24
+	VPTERNLOGD      $0x96, 832(DX), Z16, Z24
+	VPXORD          192(DX), Z24, Z24
+	VPROLD          $0x01, Z24, Z24
+	VMOVDQU32       Z24, 576(DX)
+	VPADDD          Z24, Z11, Z11
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z11, Z11
+	VPROLD          $0x1e, Z25, Z24
+	VPTERNLOGD      $0xe8, Z10, Z22, Z25
+	VPADDD          Z25, Z11, Z11
+	VPROLD          $0x05, Z17, Z25
+	VPADDD          Z25, Z11, Z11
+	VMOVDQU32       640(DX), Z25
+	VPTERNLOGD      $0x96, 896(DX), Z2, Z25
+	VPXORD          256(DX), Z25, Z25
+	VPROLD          $0x01, Z25, Z25
+	VMOVDQU32       Z25, 640(DX)
+	VPADDD          Z25, Z3, Z3
 	VPADDD.BCST     constantsAVX512<>+8(SB), Z3, Z3
-	VMOVDQU32       Z0, Z26
-	VPTERNLOGD      $0xe8, Z2, Z1, Z26
+	VPROLD          $0x1e, Z26, Z25
+	VPTERNLOGD      $0xe8, Z21, Z23, Z26
 	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x05, Z4, Z26
+	VPROLD          $0x05, Z20, Z26
 	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VMOVDQU32       192(DX), Z26
-	VPTERNLOGD      $0x96, 448(DX), Z19, Z26
-	VPXORD          Z24, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 192(DX)
-	VPADDD          Z26, Z16, Z16
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z16, Z16
-	VMOVDQU32       Z13, Z26
-	VPTERNLOGD      $0xe8, Z15, Z14, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x05, Z17, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x1e, Z13, Z13
-	VMOVDQU32       256(DX), Z26
-	VPTERNLOGD      $0x96, 512(DX), Z7, Z26
-	VPXORD          Z12, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 256(DX)
-	VPADDD          Z26, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z2, Z2
-	VMOVDQU32       Z4, Z26
-	VPTERNLOGD      $0xe8, Z1, Z0, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x05, Z3, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VMOVDQU32       320(DX), Z26
-	VPTERNLOGD      $0x96, 576(DX), Z20, Z26
-	VPXORD          Z25, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 320(DX)
-	VPADDD          Z26, Z15, Z15
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z15, Z15
-	VMOVDQU32       Z17, Z26
-	VPTERNLOGD      $0xe8, Z14, Z13, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x05, Z16, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x1e, Z17, Z17
-	VMOVDQU32       384(DX), Z26
-	VPTERNLOGD      $0x96, 640(DX), Z8, Z26
-	VPXORD          (DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 384(DX)
-	VPADDD          Z26, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z1, Z1
-	VMOVDQU32       Z3, Z26
-	VPTERNLOGD      $0xe8, Z0, Z4, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x05, Z2, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VMOVDQU32       448(DX), Z26
-	VPTERNLOGD      $0x96, 704(DX), Z21, Z26
-	VPXORD          64(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 448(DX)
-	VPADDD          Z26, Z14, Z14
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z14, Z14
-	VMOVDQU32       Z16, Z26
-	VPTERNLOGD      $0xe8, Z13, Z17, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x05, Z15, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x1e, Z16, Z16
-	VMOVDQU32       512(DX), Z26
-	VPTERNLOGD      $0x96, 768(DX), Z9, Z26
-	VPXORD          128(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 512(DX)
-	VPADDD          Z26, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z0, Z0
-	VMOVDQU32       Z2, Z26
-	VPTERNLOGD      $0xe8, Z4, Z3, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x05, Z1, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VMOVDQU32       576(DX), Z26
-	VPTERNLOGD      $0x96, 832(DX), Z22, Z26
-	VPXORD          192(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 576(DX)
-	VPADDD          Z26, Z13, Z13
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z13, Z13
-	VMOVDQU32       Z15, Z26
-	VPTERNLOGD      $0xe8, Z17, Z16, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x05, Z14, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x1e, Z15, Z15
-	VMOVDQU32       640(DX), Z26
-	VPTERNLOGD      $0x96, 896(DX), Z10, Z26
-	VPXORD          256(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 640(DX)
-	VPADDD          Z26, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z4, Z4
-	VMOVDQU32       Z1, Z26
-	VPTERNLOGD      $0xe8, Z3, Z2, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x05, Z0, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
 	VMOVDQU32       704(DX), Z26
-	VPTERNLOGD      $0x96, 960(DX), Z23, Z26
+	VPTERNLOGD      $0x96, 960(DX), Z19, Z26
 	VPXORD          320(DX), Z26, Z26
 	VPROLD          $0x01, Z26, Z26
 	VMOVDQU32       Z26, 704(DX)
-	VPADDD          Z26, Z17, Z17
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z17, Z17
-	VMOVDQU32       Z14, Z26
-	VPTERNLOGD      $0xe8, Z16, Z15, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x05, Z13, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x1e, Z14, Z14
-	VMOVDQU32       768(DX), Z26
-	VPTERNLOGD      $0x96, Z5, Z11, Z26
-	VPXORD          384(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 768(DX)
-	VPADDD          Z26, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z3, Z3
-	VMOVDQU32       Z0, Z26
-	VPTERNLOGD      $0xe8, Z2, Z1, Z26
-	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x05, Z4, Z26
-	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VMOVDQU32       832(DX), Z26
-	VPTERNLOGD      $0x96, Z18, Z24, Z26
-	VPXORD          448(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 832(DX)
-	VPADDD          Z26, Z16, Z16
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z16, Z16
-	VMOVDQU32       Z13, Z26
-	VPTERNLOGD      $0xe8, Z15, Z14, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x05, Z17, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x1e, Z13, Z13
-	VMOVDQU32       896(DX), Z26
-	VPTERNLOGD      $0x96, Z6, Z12, Z26
-	VPXORD          512(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 896(DX)
-	VPADDD          Z26, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z2, Z2
-	VMOVDQU32       Z4, Z26
-	VPTERNLOGD      $0xe8, Z1, Z0, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x05, Z3, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VMOVDQU32       960(DX), Z26
-	VPTERNLOGD      $0x96, Z19, Z25, Z26
-	VPXORD          576(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 960(DX)
-	VPADDD          Z26, Z15, Z15
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z15, Z15
-	VMOVDQU32       Z17, Z26
-	VPTERNLOGD      $0xe8, Z14, Z13, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x05, Z16, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x1e, Z17, Z17
+	VPADDD          Z26, Z10, Z10
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z10, Z10
+	VPROLD          $0x1e, Z17, Z26
+	VPTERNLOGD      $0xe8, Z22, Z24, Z17
+	VPADDD          Z17, Z10, Z10
+	VPROLD          $0x05, Z11, Z17
+	VPADDD          Z17, Z10, Z10
+	VMOVDQU32       768(DX), Z17
+	VPTERNLOGD      $0x96, Z5, Z1, Z17
+	VPXORD          384(DX), Z17, Z17
+	VPROLD          $0x01, Z17, Z17
+	VMOVDQU32       Z17, 768(DX)
+	VPADDD          Z17, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z21, Z21
+	VPROLD          $0x1e, Z20, Z17
+	VPTERNLOGD      $0xe8, Z23, Z25, Z20
+	VPADDD          Z20, Z21, Z21
+	VPROLD          $0x05, Z3, Z20
+	VPADDD          Z20, Z21, Z21
+	VMOVDQU32       832(DX), Z20
+	VPTERNLOGD      $0x96, Z12, Z18, Z20
+	VPXORD          448(DX), Z20, Z20
+	VPROLD          $0x01, Z20, Z20
+	VMOVDQU32       Z20, 832(DX)
+	VPADDD          Z20, Z22, Z22
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z22, Z22
+	VPROLD          $0x1e, Z11, Z20
+	VPTERNLOGD      $0xe8, Z24, Z26, Z11
+	VPADDD          Z11, Z22, Z22
+	VPROLD          $0x05, Z10, Z11
+	VPADDD          Z11, Z22, Z22
+	VMOVDQU32       896(DX), Z11
+	VPTERNLOGD      $0x96, Z6, Z0, Z11
+	VPXORD          512(DX), Z11, Z11
+	VPROLD          $0x01, Z11, Z11
+	VMOVDQU32       Z11, 896(DX)
+	VPADDD          Z11, Z23, Z23
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z23, Z23
+	VPROLD          $0x1e, Z3, Z11
+	VPTERNLOGD      $0xe8, Z25, Z17, Z3
+	VPADDD          Z3, Z23, Z23
+	VPROLD          $0x05, Z21, Z3
+	VPADDD          Z3, Z23, Z23
+	VMOVDQU32       960(DX), Z3
+	VPTERNLOGD      $0x96, Z13, Z4, Z3
+	VPXORD          576(DX), Z3, Z3
+	VPROLD          $0x01, Z3, Z3
+	VMOVDQU32       Z3, 960(DX)
+	VPADDD          Z3, Z24, Z24
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z24, Z24
+	VPROLD          $0x1e, Z10, Z3
+	VPTERNLOGD      $0xe8, Z26, Z20, Z10
+	VPADDD          Z10, Z24, Z24
+	VPROLD          $0x05, Z22, Z10
+	VPADDD          Z10, Z24, Z24
 	VPTERNLOGD      $0x96, (DX), Z7, Z5
 	VPXORD          640(DX), Z5, Z5
 	VPROLD          $0x01, Z5, Z5
-	VPADDD          Z5, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z1, Z1
-	VMOVDQU32       Z3, Z26
-	VPTERNLOGD      $0xe8, Z0, Z4, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x05, Z2, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPTERNLOGD      $0x96, 64(DX), Z20, Z18
-	VPXORD          704(DX), Z18, Z18
-	VPROLD          $0x01, Z18, Z18
-	VPADDD          Z18, Z14, Z14
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z14, Z14
-	VMOVDQU32       Z16, Z26
-	VPTERNLOGD      $0xe8, Z13, Z17, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x05, Z15, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x1e, Z16, Z16
+	VPADDD          Z5, Z25, Z25
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z25, Z25
+	VPROLD          $0x1e, Z21, Z10
+	VPTERNLOGD      $0xe8, Z17, Z11, Z21
+	VPADDD          Z21, Z25, Z25
+	VPROLD          $0x05, Z23, Z21
+	VPADDD          Z21, Z25, Z25
+	VPTERNLOGD      $0x96, 64(DX), Z14, Z12
+	VPXORD          704(DX), Z12, Z12
+	VPROLD          $0x01, Z12, Z12
+	VPADDD          Z12, Z26, Z26
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z26, Z26
+	VPROLD          $0x1e, Z22, Z21
+	VPTERNLOGD      $0xe8, Z20, Z3, Z22
+	VPADDD          Z22, Z26, Z26
+	VPROLD          $0x05, Z24, Z22
+	VPADDD          Z22, Z26, Z26
 	VPTERNLOGD      $0x96, 128(DX), Z8, Z6
 	VPXORD          768(DX), Z6, Z6
 	VPROLD          $0x01, Z6, Z6
-	VPADDD          Z6, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z0, Z0
-	VMOVDQU32       Z2, Z26
-	VPTERNLOGD      $0xe8, Z4, Z3, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x05, Z1, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPTERNLOGD      $0x96, 192(DX), Z21, Z19
-	VPXORD          832(DX), Z19, Z19
-	VPROLD          $0x01, Z19, Z19
-	VPADDD          Z19, Z13, Z13
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z13, Z13
-	VMOVDQU32       Z15, Z26
-	VPTERNLOGD      $0xe8, Z17, Z16, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x05, Z14, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x1e, Z15, Z15
+	VPADDD          Z6, Z17, Z17
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z17, Z17
+	VPROLD          $0x1e, Z23, Z22
+	VPTERNLOGD      $0xe8, Z11, Z10, Z23
+	VPADDD          Z23, Z17, Z17
+	VPROLD          $0x05, Z25, Z23
+	VPADDD          Z23, Z17, Z17
+	VPTERNLOGD      $0x96, 192(DX), Z15, Z13
+	VPXORD          832(DX), Z13, Z13
+	VPROLD          $0x01, Z13, Z13
+	VPADDD          Z13, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z20, Z20
+	VPROLD          $0x1e, Z24, Z23
+	VPTERNLOGD      $0xe8, Z3, Z21, Z24
+	VPADDD          Z24, Z20, Z20
+	VPROLD          $0x05, Z26, Z24
+	VPADDD          Z24, Z20, Z20
 	VPTERNLOGD      $0x96, 256(DX), Z9, Z7
 	VPXORD          896(DX), Z7, Z7
 	VPROLD          $0x01, Z7, Z7
-	VPADDD          Z7, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z4, Z4
-	VMOVDQU32       Z1, Z26
-	VPTERNLOGD      $0xe8, Z3, Z2, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x05, Z0, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VPTERNLOGD      $0x96, 320(DX), Z22, Z20
-	VPXORD          960(DX), Z20, Z20
-	VPROLD          $0x01, Z20, Z20
-	VPADDD          Z20, Z17, Z17
+	VPADDD          Z7, Z11, Z11
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z11, Z11
+	VPROLD          $0x1e, Z25, Z24
+	VPTERNLOGD      $0xe8, Z10, Z22, Z25
+	VPADDD          Z25, Z11, Z11
+	VPROLD          $0x05, Z17, Z25
+	VPADDD          Z25, Z11, Z11
+	VPTERNLOGD      $0x96, 320(DX), Z16, Z14
+	VPXORD          960(DX), Z14, Z14
+	VPROLD          $0x01, Z14, Z14
+	VPADDD          Z14, Z3, Z3
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z3, Z3
+	VPROLD          $0x1e, Z26, Z25
+	VPTERNLOGD      $0xe8, Z21, Z23, Z26
+	VPADDD          Z26, Z3, Z3
+	VPROLD          $0x05, Z20, Z26
+	VPADDD          Z26, Z3, Z3
+	VPTERNLOGD      $0x96, 384(DX), Z2, Z8
+	VPXORD          Z5, Z8, Z8
+	VPROLD          $0x01, Z8, Z8
+	VPADDD          Z8, Z10, Z10
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z10, Z10
+	VPROLD          $0x1e, Z17, Z26
+	VPTERNLOGD      $0xe8, Z22, Z24, Z17
+	VPADDD          Z17, Z10, Z10
+	VPROLD          $0x05, Z11, Z17
+	VPADDD          Z17, Z10, Z10
+	VPTERNLOGD      $0x96, 448(DX), Z19, Z15
+	VPXORD          Z12, Z15, Z15
+	VPROLD          $0x01, Z15, Z15
+	VPADDD          Z15, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z21, Z21
+	VPROLD          $0x1e, Z20, Z17
+	VPTERNLOGD      $0xe8, Z23, Z25, Z20
+	VPADDD          Z20, Z21, Z21
+	VPROLD          $0x05, Z3, Z20
+	VPADDD          Z20, Z21, Z21
+	VPTERNLOGD      $0x96, 512(DX), Z1, Z9
+	VPXORD          Z6, Z9, Z9
+	VPROLD          $0x01, Z9, Z9
+	VPADDD          Z9, Z22, Z22
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z22, Z22
+	VPROLD          $0x1e, Z11, Z20
+	VPTERNLOGD      $0xe8, Z24, Z26, Z11
+	VPADDD          Z11, Z22, Z22
+	VPROLD          $0x05, Z10, Z11
+	VPADDD          Z11, Z22, Z22
+	VPTERNLOGD      $0x96, 576(DX), Z18, Z16
+	VPXORD          Z13, Z16, Z16
+	VPROLD          $0x01, Z16, Z16
+	VPADDD          Z16, Z23, Z23
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z23, Z23
+	VPROLD          $0x1e, Z3, Z11
+	VPTERNLOGD      $0xe8, Z25, Z17, Z3
+	VPADDD          Z3, Z23, Z23
+	VPROLD          $0x05, Z21, Z3
+	VPADDD          Z3, Z23, Z23
+	VPTERNLOGD      $0x96, 640(DX), Z0, Z2
+	VPXORD          Z7, Z2, Z2
+	VPROLD          $0x01, Z2, Z2
+	VPADDD          Z2, Z24, Z24
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z24, Z24
+	VPROLD          $0x1e, Z10, Z3
+	VPTERNLOGD      $0xe8, Z26, Z20, Z10
+	VPADDD          Z10, Z24, Z24
+	VPROLD          $0x05, Z22, Z10
+	VPADDD          Z10, Z24, Z24
+	VPTERNLOGD      $0x96, 704(DX), Z4, Z19
+	VPXORD          Z14, Z19, Z19
+	VPROLD          $0x01, Z19, Z19
+	VPADDD          Z19, Z25, Z25
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z25, Z25
+	VPROLD          $0x1e, Z21, Z10
+	VPTERNLOGD      $0xe8, Z17, Z11, Z21
+	VPADDD          Z21, Z25, Z25
+	VPROLD          $0x05, Z23, Z21
+	VPADDD          Z21, Z25, Z25
+	VMOVDQU32       (DX), Z21
+	VPTERNLOGD      $0x96, 768(DX), Z21, Z1
+	VPXORD          Z8, Z1, Z1
+	VPROLD          $0x01, Z1, Z1
+	VPADDD          Z1, Z26, Z26
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z26, Z26
+	VPROLD          $0x1e, Z22, Z21
+	VPTERNLOGD      $0xe8, Z20, Z3, Z22
+	VPADDD          Z22, Z26, Z26
+	VPROLD          $0x05, Z24, Z22
+	VPADDD          Z22, Z26, Z26
+	VMOVDQU32       64(DX), Z22
+	VPTERNLOGD      $0x96, 832(DX), Z22, Z18
+	VPXORD          Z15, Z18, Z18
+	VPROLD          $0x01, Z18, Z18
+	VPADDD          Z18, Z17, Z17
 	VPADDD.BCST     constantsAVX512<>+8(SB), Z17, Z17
-	VMOVDQU32       Z14, Z26
-	VPTERNLOGD      $0xe8, Z16, Z15, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x05, Z13, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x1e, Z14, Z14
-	VPTERNLOGD      $0x96, 384(DX), Z10, Z8
+	VPROLD          $0x1e, Z23, Z22
+	VPTERNLOGD      $0xe8, Z11, Z10, Z23
+	VPADDD          Z23, Z17, Z17
+	VPROLD          $0x05, Z25, Z23
+	VPADDD          Z23, Z17, Z17
+	VMOVDQU32       128(DX), Z23
+	VPTERNLOGD      $0x96, 896(DX), Z23, Z0
+	VPXORD          Z9, Z0, Z0
+	VPROLD          $0x01, Z0, Z0
+	VPADDD          Z0, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z20, Z20
+	VPROLD          $0x1e, Z24, Z23
+	VPTERNLOGD      $0xe8, Z3, Z21, Z24
+	VPADDD          Z24, Z20, Z20
+	VPROLD          $0x05, Z26, Z24
+	VPADDD          Z24, Z20, Z20
+	VMOVDQU32       192(DX), Z24
+	VPTERNLOGD      $0x96, 960(DX), Z24, Z4
+	VPXORD          Z16, Z4, Z4
+	VPROLD          $0x01, Z4, Z4
+	VPADDD          Z4, Z11, Z11
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z11, Z11
+	VPROLD          $0x1e, Z25, Z24
+	VPTERNLOGD      $0xe8, Z10, Z22, Z25
+	VPADDD          Z25, Z11, Z11
+	VPROLD          $0x05, Z17, Z25
+	VPADDD          Z25, Z11, Z11
+	VMOVDQU32       (DX), Z25
+	VPTERNLOGD      $0x96, 256(DX), Z5, Z25
+	VPXORD          Z2, Z25, Z25
+	VPROLD          $0x01, Z25, Z25
+	VMOVDQU32       Z25, (DX)
+	VPADDD          Z25, Z3, Z3
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z3, Z3
+	VPROLD          $0x1e, Z26, Z25
+	VPTERNLOGD      $0xe8, Z21, Z23, Z26
+	VPADDD          Z26, Z3, Z3
+	VPROLD          $0x05, Z20, Z26
+	VPADDD          Z26, Z3, Z3
+	VMOVDQU32       64(DX), Z26
+	VPTERNLOGD      $0x96, 320(DX), Z12, Z26
+	VPXORD          Z19, Z26, Z26
+	VPROLD          $0x01, Z26, Z26
+	VMOVDQU32       Z26, 64(DX)
+	VPADDD          Z26, Z10, Z10
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z10, Z10
+	VPROLD          $0x1e, Z17, Z26
+	VPTERNLOGD      $0xe8, Z22, Z24, Z17
+	VPADDD          Z17, Z10, Z10
+	VPROLD          $0x05, Z11, Z17
+	VPADDD          Z17, Z10, Z10
+	VMOVDQU32       128(DX), Z17
+	VPTERNLOGD      $0x96, 384(DX), Z6, Z17
+	VPXORD          Z1, Z17, Z17
+	VPROLD          $0x01, Z17, Z17
+	VMOVDQU32       Z17, 128(DX)
+	VPADDD          Z17, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z21, Z21
+	VPROLD          $0x1e, Z20, Z17
+	VPTERNLOGD      $0xe8, Z23, Z25, Z20
+	VPADDD          Z20, Z21, Z21
+	VPROLD          $0x05, Z3, Z20
+	VPADDD          Z20, Z21, Z21
+	VMOVDQU32       192(DX), Z20
+	VPTERNLOGD      $0x96, 448(DX), Z13, Z20
+	VPXORD          Z18, Z20, Z20
+	VPROLD          $0x01, Z20, Z20
+	VMOVDQU32       Z20, 192(DX)
+	VPADDD          Z20, Z22, Z22
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z22, Z22
+	VPROLD          $0x1e, Z11, Z20
+	VPTERNLOGD      $0xe8, Z24, Z26, Z11
+	VPADDD          Z11, Z22, Z22
+	VPROLD          $0x05, Z10, Z11
+	VPADDD          Z11, Z22, Z22
+	VMOVDQU32       256(DX), Z11
+	VPTERNLOGD      $0x96, 512(DX), Z7, Z11
+	VPXORD          Z0, Z11, Z11
+	VPROLD          $0x01, Z11, Z11
+	VMOVDQU32       Z11, 256(DX)
+	VPADDD          Z11, Z23, Z23
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z23, Z23
+	VPROLD          $0x1e, Z3, Z11
+	VPTERNLOGD      $0xe8, Z25, Z17, Z3
+	VPADDD          Z3, Z23, Z23
+	VPROLD          $0x05, Z21, Z3
+	VPADDD          Z3, Z23, Z23
+	VMOVDQU32       320(DX), Z3
+	VPTERNLOGD      $0x96, 576(DX), Z14, Z3
+	VPXORD          Z4, Z3, Z3
+	VPROLD          $0x01, Z3, Z3
+	VMOVDQU32       Z3, 320(DX)
+	VPADDD          Z3, Z24, Z24
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z24, Z24
+	VPROLD          $0x1e, Z10, Z3
+	VPTERNLOGD      $0xe8, Z26, Z20, Z10
+	VPADDD          Z10, Z24, Z24
+	VPROLD          $0x05, Z22, Z10
+	VPADDD          Z10, Z24, Z24
+	VMOVDQU32       384(DX), Z10
+	VPTERNLOGD      $0x96, 640(DX), Z8, Z10
+	VPXORD          (DX), Z10, Z10
+	VPROLD          $0x01, Z10, Z10
+	VMOVDQU32       Z10, 384(DX)
+	VPADDD          Z10, Z25, Z25
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z25, Z25
+	VPROLD          $0x1e, Z21, Z10
+	VPTERNLOGD      $0xe8, Z17, Z11, Z21
+	VPADDD          Z21, Z25, Z25
+	VPROLD          $0x05, Z23, Z21
+	VPADDD          Z21, Z25, Z25
+	VMOVDQU32       448(DX), Z21
+	VPTERNLOGD      $0x96, 704(DX), Z15, Z21
+	VPXORD          64(DX), Z21, Z21
+	VPROLD          $0x01, Z21, Z21
+	VMOVDQU32       Z21, 448(DX)
+	VPADDD          Z21, Z26, Z26
+	VPADDD.BCST     constantsAVX512<>+8(SB), Z26, Z26
+	VPROLD          $0x1e, Z22, Z21
+	VPTERNLOGD      $0xe8, Z20, Z3, Z22
+	VPADDD          Z22, Z26, Z26
+	VPROLD          $0x05, Z24, Z22
+	VPADDD          Z22, Z26, Z26
+	VMOVDQU32       512(DX), Z22
+	VPTERNLOGD      $0x96, 768(DX), Z9, Z22
+	VPXORD          128(DX), Z22, Z22
+	VPROLD          $0x01, Z22, Z22
+	VMOVDQU32       Z22, 512(DX)
+	VPADDD          Z22, Z17, Z17
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z17, Z17
+	VPROLD          $0x1e, Z23, Z22
+	VPTERNLOGD      $0x96, Z11, Z10, Z23
+	VPADDD          Z23, Z17, Z17
+	VPROLD          $0x05, Z25, Z23
+	VPADDD          Z23, Z17, Z17
+	VMOVDQU32       576(DX), Z23
+	VPTERNLOGD      $0x96, 832(DX), Z16, Z23
+	VPXORD          192(DX), Z23, Z23
+	VPROLD          $0x01, Z23, Z23
+	VMOVDQU32       Z23, 576(DX)
+	VPADDD          Z23, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z20, Z20
+	VPROLD          $0x1e, Z24, Z23
+	VPTERNLOGD      $0x96, Z3, Z21, Z24
+	VPADDD          Z24, Z20, Z20
+	VPROLD          $0x05, Z26, Z24
+	VPADDD          Z24, Z20, Z20
+	VMOVDQU32       640(DX), Z24
+	VPTERNLOGD      $0x96, 896(DX), Z2, Z24
+	VPXORD          256(DX), Z24, Z24
+	VPROLD          $0x01, Z24, Z24
+	VMOVDQU32       Z24, 640(DX)
+	VPADDD          Z24, Z11, Z11
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z11, Z11
+	VPROLD          $0x1e, Z25, Z24
+	VPTERNLOGD      $0x96, Z10, Z22, Z25
+	VPADDD          Z25, Z11, Z11
+	VPROLD          $0x05, Z17, Z25
+	VPADDD          Z25, Z11, Z11
+	VMOVDQU32       704(DX), Z25
+	VPTERNLOGD      $0x96, 960(DX), Z19, Z25
+	VPXORD          320(DX), Z25, Z25
+	VPROLD          $0x01, Z25, Z25
+	VMOVDQU32       Z25, 704(DX)
+	VPADDD          Z25, Z3, Z3
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z3, Z3
+	VPROLD          $0x1e, Z26, Z25
+	VPTERNLOGD      $0x96, Z21, Z23, Z26
+	VPADDD          Z26, Z3, Z3
+	VPROLD          $0x05, Z20, Z26
+	VPADDD          Z26, Z3, Z3
+	VMOVDQU32       768(DX), Z26
+	VPTERNLOGD      $0x96, Z5, Z1, Z26
+	VPXORD          384(DX), Z26, Z26
+	VPROLD          $0x01, Z26, Z26
+	VMOVDQU32       Z26, 768(DX)
+	VPADDD          Z26, Z10, Z10
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z10, Z10
+	VPROLD          $0x1e, Z17, Z26
+	VPTERNLOGD      $0x96, Z22, Z24, Z17
+	VPADDD          Z17, Z10, Z10
+	VPROLD          $0x05, Z11, Z17
+	VPADDD          Z17, Z10, Z10
+	VMOVDQU32       832(DX), Z17
+	VPTERNLOGD      $0x96, Z12, Z18, Z17
+	VPXORD          448(DX), Z17, Z17
+	VPROLD          $0x01, Z17, Z17
+	VMOVDQU32       Z17, 832(DX)
+	VPADDD          Z17, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z21, Z21
+	VPROLD          $0x1e, Z20, Z17
+	VPTERNLOGD      $0x96, Z23, Z25, Z20
+	VPADDD          Z20, Z21, Z21
+	VPROLD          $0x05, Z3, Z20
+	VPADDD          Z20, Z21, Z21
+	VMOVDQU32       896(DX), Z20
+	VPTERNLOGD      $0x96, Z6, Z0, Z20
+	VPXORD          512(DX), Z20, Z20
+	VPROLD          $0x01, Z20, Z20
+	VMOVDQU32       Z20, 896(DX)
+	VPADDD          Z20, Z22, Z22
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z22, Z22
+	VPROLD          $0x1e, Z11, Z20
+	VPTERNLOGD      $0x96, Z24, Z26, Z11
+	VPADDD          Z11, Z22, Z22
+	VPROLD          $0x05, Z10, Z11
+	VPADDD          Z11, Z22, Z22
+	VMOVDQU32       960(DX), Z11
+	VPTERNLOGD      $0x96, Z13, Z4, Z11
+	VPXORD          576(DX), Z11, Z11
+	VPROLD          $0x01, Z11, Z11
+	VMOVDQU32       Z11, 960(DX)
+	VPADDD          Z11, Z23, Z23
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z23, Z23
+	VPROLD          $0x1e, Z3, Z11
+	VPTERNLOGD      $0x96, Z25, Z17, Z3
+	VPADDD          Z3, Z23, Z23
+	VPROLD          $0x05, Z21, Z3
+	VPADDD          Z3, Z23, Z23
+	VPTERNLOGD      $0x96, (DX), Z7, Z5
+	VPXORD          640(DX), Z5, Z5
+	VPROLD          $0x01, Z5, Z5
+	VPADDD          Z5, Z24, Z24
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z24, Z24
+	VPROLD          $0x1e, Z10, Z3
+	VPTERNLOGD      $0x96, Z26, Z20, Z10
+	VPADDD          Z10, Z24, Z24
+	VPROLD          $0x05, Z22, Z10
+	VPADDD          Z10, Z24, Z24
+	VPTERNLOGD      $0x96, 64(DX), Z14, Z12
+	VPXORD          704(DX), Z12, Z12
+	VPROLD          $0x01, Z12, Z12
+	VPADDD          Z12, Z25, Z25
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z25, Z25
+	VPROLD          $0x1e, Z21, Z10
+	VPTERNLOGD      $0x96, Z17, Z11, Z21
+	VPADDD          Z21, Z25, Z25
+	VPROLD          $0x05, Z23, Z21
+	VPADDD          Z21, Z25, Z25
+	VPTERNLOGD      $0x96, 128(DX), Z8, Z6
+	VPXORD          768(DX), Z6, Z6
+	VPROLD          $0x01, Z6, Z6
+	VPADDD          Z6, Z26, Z26
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z26, Z26
+	VPROLD          $0x1e, Z22, Z21
+	VPTERNLOGD      $0x96, Z20, Z3, Z22
+	VPADDD          Z22, Z26, Z26
+	VPROLD          $0x05, Z24, Z22
+	VPADDD          Z22, Z26, Z26
+	VPTERNLOGD      $0x96, 192(DX), Z15, Z13
+	VPXORD          832(DX), Z13, Z13
+	VPROLD          $0x01, Z13, Z13
+	VPADDD          Z13, Z17, Z17
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z17, Z17
+	VPROLD          $0x1e, Z23, Z22
+	VPTERNLOGD      $0x96, Z11, Z10, Z23
+	VPADDD          Z23, Z17, Z17
+	VPROLD          $0x05, Z25, Z23
+	VPADDD          Z23, Z17, Z17
+	VPTERNLOGD      $0x96, 256(DX), Z9, Z7
+	VPXORD          896(DX), Z7, Z7
+	VPROLD          $0x01, Z7, Z7
+	VPADDD          Z7, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z20, Z20
+	VPROLD          $0x1e, Z24, Z23
+	VPTERNLOGD      $0x96, Z3, Z21, Z24
+	VPADDD          Z24, Z20, Z20
+	VPROLD          $0x05, Z26, Z24
+	VPADDD          Z24, Z20, Z20
+	VPTERNLOGD      $0x96, 320(DX), Z16, Z14
+	VPXORD          960(DX), Z14, Z14
+	VPROLD          $0x01, Z14, Z14
+	VPADDD          Z14, Z11, Z11
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z11, Z11
+	VPROLD          $0x1e, Z25, Z24
+	VPTERNLOGD      $0x96, Z10, Z22, Z25
+	VPADDD          Z25, Z11, Z11
+	VPROLD          $0x05, Z17, Z25
+	VPADDD          Z25, Z11, Z11
+	VPTERNLOGD      $0x96, 384(DX), Z2, Z8
 	VPXORD          Z5, Z8, Z8
 	VPROLD          $0x01, Z8, Z8
 	VPADDD          Z8, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z3, Z3
-	VMOVDQU32       Z0, Z26
-	VPTERNLOGD      $0xe8, Z2, Z1, Z26
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z3, Z3
+	VPROLD          $0x1e, Z26, Z25
+	VPTERNLOGD      $0x96, Z21, Z23, Z26
 	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x05, Z4, Z26
+	VPROLD          $0x05, Z20, Z26
 	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPTERNLOGD      $0x96, 448(DX), Z23, Z21
-	VPXORD          Z18, Z21, Z21
-	VPROLD          $0x01, Z21, Z21
-	VPADDD          Z21, Z16, Z16
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z16, Z16
-	VMOVDQU32       Z13, Z26
-	VPTERNLOGD      $0xe8, Z15, Z14, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x05, Z17, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x1e, Z13, Z13
-	VPTERNLOGD      $0x96, 512(DX), Z11, Z9
+	VPTERNLOGD      $0x96, 448(DX), Z19, Z15
+	VPXORD          Z12, Z15, Z15
+	VPROLD          $0x01, Z15, Z15
+	VPADDD          Z15, Z10, Z10
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z10, Z10
+	VPROLD          $0x1e, Z17, Z26
+	VPTERNLOGD      $0x96, Z22, Z24, Z17
+	VPADDD          Z17, Z10, Z10
+	VPROLD          $0x05, Z11, Z17
+	VPADDD          Z17, Z10, Z10
+	VPTERNLOGD      $0x96, 512(DX), Z1, Z9
 	VPXORD          Z6, Z9, Z9
 	VPROLD          $0x01, Z9, Z9
-	VPADDD          Z9, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z2, Z2
-	VMOVDQU32       Z4, Z26
-	VPTERNLOGD      $0xe8, Z1, Z0, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x05, Z3, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPTERNLOGD      $0x96, 576(DX), Z24, Z22
-	VPXORD          Z19, Z22, Z22
-	VPROLD          $0x01, Z22, Z22
-	VPADDD          Z22, Z15, Z15
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z15, Z15
-	VMOVDQU32       Z17, Z26
-	VPTERNLOGD      $0xe8, Z14, Z13, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x05, Z16, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x1e, Z17, Z17
-	VPTERNLOGD      $0x96, 640(DX), Z12, Z10
-	VPXORD          Z7, Z10, Z10
-	VPROLD          $0x01, Z10, Z10
-	VPADDD          Z10, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z1, Z1
-	VMOVDQU32       Z3, Z26
-	VPTERNLOGD      $0xe8, Z0, Z4, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x05, Z2, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPTERNLOGD      $0x96, 704(DX), Z25, Z23
-	VPXORD          Z20, Z23, Z23
-	VPROLD          $0x01, Z23, Z23
-	VPADDD          Z23, Z14, Z14
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z14, Z14
-	VMOVDQU32       Z16, Z26
-	VPTERNLOGD      $0xe8, Z13, Z17, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x05, Z15, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x1e, Z16, Z16
-	VMOVDQU32       (DX), Z26
-	VPTERNLOGD      $0x96, 768(DX), Z26, Z11
-	VPXORD          Z8, Z11, Z11
-	VPROLD          $0x01, Z11, Z11
-	VPADDD          Z11, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z0, Z0
-	VMOVDQU32       Z2, Z26
-	VPTERNLOGD      $0xe8, Z4, Z3, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x05, Z1, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VMOVDQU32       64(DX), Z26
-	VPTERNLOGD      $0x96, 832(DX), Z26, Z24
-	VPXORD          Z21, Z24, Z24
-	VPROLD          $0x01, Z24, Z24
-	VPADDD          Z24, Z13, Z13
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z13, Z13
-	VMOVDQU32       Z15, Z26
-	VPTERNLOGD      $0xe8, Z17, Z16, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x05, Z14, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x1e, Z15, Z15
-	VMOVDQU32       128(DX), Z26
-	VPTERNLOGD      $0x96, 896(DX), Z26, Z12
-	VPXORD          Z9, Z12, Z12
-	VPROLD          $0x01, Z12, Z12
-	VPADDD          Z12, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z4, Z4
-	VMOVDQU32       Z1, Z26
-	VPTERNLOGD      $0xe8, Z3, Z2, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x05, Z0, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VMOVDQU32       192(DX), Z26
-	VPTERNLOGD      $0x96, 960(DX), Z26, Z25
-	VPXORD          Z22, Z25, Z25
-	VPROLD          $0x01, Z25, Z25
-	VPADDD          Z25, Z17, Z17
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z17, Z17
-	VMOVDQU32       Z14, Z26
-	VPTERNLOGD      $0xe8, Z16, Z15, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x05, Z13, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x1e, Z14, Z14
-	VMOVDQU32       (DX), Z26
-	VPTERNLOGD      $0x96, 256(DX), Z5, Z26
-	VPXORD          Z10, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, (DX)
-	VPADDD          Z26, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z3, Z3
-	VMOVDQU32       Z0, Z26
-	VPTERNLOGD      $0xe8, Z2, Z1, Z26
-	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x05, Z4, Z26
-	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VMOVDQU32       64(DX), Z26
-	VPTERNLOGD      $0x96, 320(DX), Z18, Z26
-	VPXORD          Z23, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 64(DX)
-	VPADDD          Z26, Z16, Z16
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z16, Z16
-	VMOVDQU32       Z13, Z26
-	VPTERNLOGD      $0xe8, Z15, Z14, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x05, Z17, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x1e, Z13, Z13
-	VMOVDQU32       128(DX), Z26
-	VPTERNLOGD      $0x96, 384(DX), Z6, Z26
-	VPXORD          Z11, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 128(DX)
-	VPADDD          Z26, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z2, Z2
-	VMOVDQU32       Z4, Z26
-	VPTERNLOGD      $0xe8, Z1, Z0, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x05, Z3, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VMOVDQU32       192(DX), Z26
-	VPTERNLOGD      $0x96, 448(DX), Z19, Z26
-	VPXORD          Z24, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 192(DX)
-	VPADDD          Z26, Z15, Z15
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z15, Z15
-	VMOVDQU32       Z17, Z26
-	VPTERNLOGD      $0xe8, Z14, Z13, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x05, Z16, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x1e, Z17, Z17
-	VMOVDQU32       256(DX), Z26
-	VPTERNLOGD      $0x96, 512(DX), Z7, Z26
-	VPXORD          Z12, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 256(DX)
-	VPADDD          Z26, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z1, Z1
-	VMOVDQU32       Z3, Z26
-	VPTERNLOGD      $0xe8, Z0, Z4, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x05, Z2, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VMOVDQU32       320(DX), Z26
-	VPTERNLOGD      $0x96, 576(DX), Z20, Z26
-	VPXORD          Z25, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 320(DX)
-	VPADDD          Z26, Z14, Z14
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z14, Z14
-	VMOVDQU32       Z16, Z26
-	VPTERNLOGD      $0xe8, Z13, Z17, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x05, Z15, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x1e, Z16, Z16
-	VMOVDQU32       384(DX), Z26
-	VPTERNLOGD      $0x96, 640(DX), Z8, Z26
-	VPXORD          (DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 384(DX)
-	VPADDD          Z26, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z0, Z0
-	VMOVDQU32       Z2, Z26
-	VPTERNLOGD      $0xe8, Z4, Z3, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x05, Z1, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VMOVDQU32       448(DX), Z26
-	VPTERNLOGD      $0x96, 704(DX), Z21, Z26
-	VPXORD          64(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 448(DX)
-	VPADDD          Z26, Z13, Z13
-	VPADDD.BCST     constantsAVX512<>+8(SB), Z13, Z13
-	VMOVDQU32       Z15, Z26
-	VPTERNLOGD      $0xe8, Z17, Z16, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x05, Z14, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x1e, Z15, Z15
-	VMOVDQU32       512(DX), Z26
-	VPTERNLOGD      $0x96, 768(DX), Z9, Z26
-	VPXORD          128(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 512(DX)
-	VPADDD          Z26, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z4, Z4
-	VMOVDQU32       Z1, Z26
-	VPTERNLOGD      $0x96, Z3, Z2, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x05, Z0, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VMOVDQU32       576(DX), Z26
-	VPTERNLOGD      $0x96, 832(DX), Z22, Z26
-	VPXORD          192(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 576(DX)
-	VPADDD          Z26, Z17, Z17
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z17, Z17
-	VMOVDQU32       Z14, Z26
-	VPTERNLOGD      $0x96, Z16, Z15, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x05, Z13, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x1e, Z14, Z14
-	VMOVDQU32       640(DX), Z26
-	VPTERNLOGD      $0x96, 896(DX), Z10, Z26
-	VPXORD          256(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 640(DX)
-	VPADDD          Z26, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z3, Z3
-	VMOVDQU32       Z0, Z26
-	VPTERNLOGD      $0x96, Z2, Z1, Z26
-	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x05, Z4, Z26
-	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VMOVDQU32       704(DX), Z26
-	VPTERNLOGD      $0x96, 960(DX), Z23, Z26
-	VPXORD          320(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 704(DX)
-	VPADDD          Z26, Z16, Z16
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z16, Z16
-	VMOVDQU32       Z13, Z26
-	VPTERNLOGD      $0x96, Z15, Z14, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x05, Z17, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x1e, Z13, Z13
-	VMOVDQU32       768(DX), Z26
-	VPTERNLOGD      $0x96, Z5, Z11, Z26
-	VPXORD          384(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 768(DX)
-	VPADDD          Z26, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z2, Z2
-	VMOVDQU32       Z4, Z26
-	VPTERNLOGD      $0x96, Z1, Z0, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x05, Z3, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VMOVDQU32       832(DX), Z26
-	VPTERNLOGD      $0x96, Z18, Z24, Z26
-	VPXORD          448(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 832(DX)
-	VPADDD          Z26, Z15, Z15
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z15, Z15
-	VMOVDQU32       Z17, Z26
-	VPTERNLOGD      $0x96, Z14, Z13, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x05, Z16, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x1e, Z17, Z17
-	VMOVDQU32       896(DX), Z26
-	VPTERNLOGD      $0x96, Z6, Z12, Z26
-	VPXORD          512(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 896(DX)
-	VPADDD          Z26, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z1, Z1
-	VMOVDQU32       Z3, Z26
-	VPTERNLOGD      $0x96, Z0, Z4, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x05, Z2, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VMOVDQU32       960(DX), Z26
-	VPTERNLOGD      $0x96, Z19, Z25, Z26
-	VPXORD          576(DX), Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 960(DX)
-	VPADDD          Z26, Z14, Z14
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z14, Z14
-	VMOVDQU32       Z16, Z26
-	VPTERNLOGD      $0x96, Z13, Z17, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x05, Z15, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x1e, Z16, Z16
-	VPTERNLOGD      $0x96, (DX), Z7, Z5
-	VPXORD          640(DX), Z5, Z5
-	VPROLD          $0x01, Z5, Z5
-	VPADDD          Z5, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z0, Z0
-	VMOVDQU32       Z2, Z26
-	VPTERNLOGD      $0x96, Z4, Z3, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x05, Z1, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPTERNLOGD      $0x96, 64(DX), Z20, Z18
-	VPXORD          704(DX), Z18, Z18
-	VPROLD          $0x01, Z18, Z18
-	VPADDD          Z18, Z13, Z13
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z13, Z13
-	VMOVDQU32       Z15, Z26
-	VPTERNLOGD      $0x96, Z17, Z16, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x05, Z14, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x1e, Z15, Z15
-	VPTERNLOGD      $0x96, 128(DX), Z8, Z6
-	VPXORD          768(DX), Z6, Z6
-	VPROLD          $0x01, Z6, Z6
-	VPADDD          Z6, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z4, Z4
-	VMOVDQU32       Z1, Z26
-	VPTERNLOGD      $0x96, Z3, Z2, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x05, Z0, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VPTERNLOGD      $0x96, 192(DX), Z21, Z19
-	VPXORD          832(DX), Z19, Z19
+	VPADDD          Z9, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z21, Z21
+	VPROLD          $0x1e, Z20, Z17
+	VPTERNLOGD      $0x96, Z23, Z25, Z20
+	VPADDD          Z20, Z21, Z21
+	VPROLD          $0x05, Z3, Z20
+	VPADDD          Z20, Z21, Z21
+	VPTERNLOGD      $0x96, 576(DX), Z18, Z16
+	VPXORD          Z13, Z16, Z16
+	VPROLD          $0x01, Z16, Z16
+	VPADDD          Z16, Z22, Z22
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z22, Z22
+	VPROLD          $0x1e, Z11, Z20
+	VPTERNLOGD      $0x96, Z24, Z26, Z11
+	VPADDD          Z11, Z22, Z22
+	VPROLD          $0x05, Z10, Z11
+	VPADDD          Z11, Z22, Z22
+	VPTERNLOGD      $0x96, 640(DX), Z0, Z2
+	VPXORD          Z7, Z2, Z2
+	VPROLD          $0x01, Z2, Z2
+	VPADDD          Z2, Z23, Z23
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z23, Z23
+	VPROLD          $0x1e, Z3, Z11
+	VPTERNLOGD      $0x96, Z25, Z17, Z3
+	VPADDD          Z3, Z23, Z23
+	VPROLD          $0x05, Z21, Z3
+	VPADDD          Z3, Z23, Z23
+	VPTERNLOGD      $0x96, 704(DX), Z4, Z19
+	VPXORD          Z14, Z19, Z19
 	VPROLD          $0x01, Z19, Z19
-	VPADDD          Z19, Z17, Z17
+	VPADDD          Z19, Z24, Z24
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z24, Z24
+	VPROLD          $0x1e, Z10, Z3
+	VPTERNLOGD      $0x96, Z26, Z20, Z10
+	VPADDD          Z10, Z24, Z24
+	VPROLD          $0x05, Z22, Z10
+	VPADDD          Z10, Z24, Z24
+	VMOVDQU32       (DX), Z10
+	VPTERNLOGD      $0x96, 768(DX), Z10, Z1
+	VPXORD          Z8, Z1, Z1
+	VPROLD          $0x01, Z1, Z1
+	VPADDD          Z1, Z25, Z25
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z25, Z25
+	VPROLD          $0x1e, Z21, Z10
+	VPTERNLOGD      $0x96, Z17, Z11, Z21
+	VPADDD          Z21, Z25, Z25
+	VPROLD          $0x05, Z23, Z21
+	VPADDD          Z21, Z25, Z25
+	VMOVDQU32       64(DX), Z21
+	VPTERNLOGD      $0x96, 832(DX), Z21, Z18
+	VPXORD          Z15, Z18, Z18
+	VPROLD          $0x01, Z18, Z18
+	VPADDD          Z18, Z26, Z26
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z26, Z26
+	VPROLD          $0x1e, Z22, Z21
+	VPTERNLOGD      $0x96, Z20, Z3, Z22
+	VPADDD          Z22, Z26, Z26
+	VPROLD          $0x05, Z24, Z22
+	VPADDD          Z22, Z26, Z26
+	VMOVDQU32       128(DX), Z22
+	VPTERNLOGD      $0x96, 896(DX), Z22, Z0
+	VPXORD          Z9, Z0, Z0
+	VPROLD          $0x01, Z0, Z0
+	VPADDD          Z0, Z17, Z17
 	VPADDD.BCST     constantsAVX512<>+12(SB), Z17, Z17
-	VMOVDQU32       Z14, Z26
-	VPTERNLOGD      $0x96, Z16, Z15, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x05, Z13, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x1e, Z14, Z14
-	VPTERNLOGD      $0x96, 256(DX), Z9, Z7
-	VPXORD          896(DX), Z7, Z7
-	VPROLD          $0x01, Z7, Z7
-	VPADDD          Z7, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z3, Z3
-	VMOVDQU32       Z0, Z26
-	VPTERNLOGD      $0x96, Z2, Z1, Z26
-	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x05, Z4, Z26
-	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VPTERNLOGD      $0x96, 320(DX), Z22, Z20
-	VPXORD          960(DX), Z20, Z20
-	VPROLD          $0x01, Z20, Z20
-	VPADDD          Z20, Z16, Z16
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z16, Z16
-	VMOVDQU32       Z13, Z26
-	VPTERNLOGD      $0x96, Z15, Z14, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x05, Z17, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x1e, Z13, Z13
-	VPTERNLOGD      $0x96, 384(DX), Z10, Z8
-	VPXORD          Z5, Z8, Z8
-	VPROLD          $0x01, Z8, Z8
-	VPADDD          Z8, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z2, Z2
-	VMOVDQU32       Z4, Z26
-	VPTERNLOGD      $0x96, Z1, Z0, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x05, Z3, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VPTERNLOGD      $0x96, 448(DX), Z23, Z21
-	VPXORD          Z18, Z21, Z21
-	VPROLD          $0x01, Z21, Z21
-	VPADDD          Z21, Z15, Z15
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z15, Z15
-	VMOVDQU32       Z17, Z26
-	VPTERNLOGD      $0x96, Z14, Z13, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x05, Z16, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x1e, Z17, Z17
-	VPTERNLOGD      $0x96, 512(DX), Z11, Z9
-	VPXORD          Z6, Z9, Z9
-	VPROLD          $0x01, Z9, Z9
-	VPADDD          Z9, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z1, Z1
-	VMOVDQU32       Z3, Z26
-	VPTERNLOGD      $0x96, Z0, Z4, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x05, Z2, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VPTERNLOGD      $0x96, 576(DX), Z24, Z22
-	VPXORD          Z19, Z22, Z22
-	VPROLD          $0x01, Z22, Z22
-	VPADDD          Z22, Z14, Z14
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z14, Z14
-	VMOVDQU32       Z16, Z26
-	VPTERNLOGD      $0x96, Z13, Z17, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x05, Z15, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x1e, Z16, Z16
-	VPTERNLOGD      $0x96, 640(DX), Z12, Z10
-	VPXORD          Z7, Z10, Z10
-	VPROLD          $0x01, Z10, Z10
-	VPADDD          Z10, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z0, Z0
-	VMOVDQU32       Z2, Z26
-	VPTERNLOGD      $0x96, Z4, Z3, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x05, Z1, Z26
-	VPADDD          Z26, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VPTERNLOGD      $0x96, 704(DX), Z25, Z23
-	VPXORD          Z20, Z23, Z23
-	VPROLD          $0x01, Z23, Z23
-	VPADDD          Z23, Z13, Z13
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z13, Z13
-	VMOVDQU32       Z15, Z26
-	VPTERNLOGD      $0x96, Z17, Z16, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x05, Z14, Z26
-	VPADDD          Z26, Z13, Z13
-	VPROLD          $0x1e, Z15, Z15
-	VMOVDQU32       (DX), Z26
-	VPTERNLOGD      $0x96, 768(DX), Z26, Z11
-	VPXORD          Z8, Z11, Z11
-	VPROLD          $0x01, Z11, Z11
-	VPADDD          Z11, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z4, Z4
-	VMOVDQU32       Z1, Z26
-	VPTERNLOGD      $0x96, Z3, Z2, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x05, Z0, Z26
-	VPADDD          Z26, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VMOVDQU32       64(DX), Z26
-	VPTERNLOGD      $0x96, 832(DX), Z26, Z24
-	VPXORD          Z21, Z24, Z24
+	VPROLD          $0x1e, Z23, Z22
+	VPTERNLOGD      $0x96, Z11, Z10, Z23
+	VPADDD          Z23, Z17, Z17
+	VPROLD          $0x05, Z25, Z23
+	VPADDD          Z23, Z17, Z17
+	VMOVDQU32       192(DX), Z23
+	VPTERNLOGD      $0x96, 960(DX), Z23, Z4
+	VPXORD          Z16, Z4, Z4
+	VPROLD          $0x01, Z4, Z4
+	VPADDD          Z4, Z20, Z20
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z20, Z20
+	VPROLD          $0x1e, Z24, Z23
+	VPTERNLOGD      $0x96, Z3, Z21, Z24
+	VPADDD          Z24, Z20, Z20
+	VPROLD          $0x05, Z26, Z24
+	VPADDD          Z24, Z20, Z20
+	VMOVDQU32       (DX), Z24
+	VPTERNLOGD      $0x96, 256(DX), Z5, Z24
+	VPXORD          Z2, Z24, Z24
 	VPROLD          $0x01, Z24, Z24
-	VPADDD          Z24, Z17, Z17
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z17, Z17
-	VMOVDQU32       Z14, Z26
-	VPTERNLOGD      $0x96, Z16, Z15, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x05, Z13, Z26
-	VPADDD          Z26, Z17, Z17
-	VPROLD          $0x1e, Z14, Z14
-	VMOVDQU32       128(DX), Z26
-	VPTERNLOGD      $0x96, 896(DX), Z26, Z12
-	VPXORD          Z9, Z12, Z12
-	VPROLD          $0x01, Z12, Z12
-	VPADDD          Z12, Z3, Z3
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z3, Z3
-	VMOVDQU32       Z0, Z26
-	VPTERNLOGD      $0x96, Z2, Z1, Z26
-	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x05, Z4, Z26
-	VPADDD          Z26, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VMOVDQU32       192(DX), Z26
-	VPTERNLOGD      $0x96, 960(DX), Z26, Z25
-	VPXORD          Z22, Z25, Z25
+	VMOVDQU32       Z24, (DX)
+	VPADDD          Z24, Z11, Z11
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z11, Z11
+	VPROLD          $0x1e, Z25, Z24
+	VPTERNLOGD      $0x96, Z10, Z22, Z25
+	VPADDD          Z25, Z11, Z11
+	VPROLD          $0x05, Z17, Z25
+	VPADDD          Z25, Z11, Z11
+	VMOVDQU32       64(DX), Z25
+	VPTERNLOGD      $0x96, 320(DX), Z12, Z25
+	VPXORD          Z19, Z25, Z25
 	VPROLD          $0x01, Z25, Z25
-	VPADDD          Z25, Z16, Z16
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z16, Z16
-	VMOVDQU32       Z13, Z26
-	VPTERNLOGD      $0x96, Z15, Z14, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x05, Z17, Z26
-	VPADDD          Z26, Z16, Z16
-	VPROLD          $0x1e, Z13, Z13
-	VMOVDQU32       (DX), Z26
-	VPTERNLOGD      $0x96, 256(DX), Z5, Z26
-	VPXORD          Z10, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, (DX)
-	VPADDD          Z26, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z2, Z2
-	VMOVDQU32       Z4, Z26
-	VPTERNLOGD      $0x96, Z1, Z0, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x05, Z3, Z26
-	VPADDD          Z26, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VMOVDQU32       64(DX), Z26
-	VPTERNLOGD      $0x96, 320(DX), Z18, Z26
-	VPXORD          Z23, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 64(DX)
-	VPADDD          Z26, Z15, Z15
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z15, Z15
-	VMOVDQU32       Z17, Z26
-	VPTERNLOGD      $0x96, Z14, Z13, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x05, Z16, Z26
-	VPADDD          Z26, Z15, Z15
-	VPROLD          $0x1e, Z17, Z17
+	VMOVDQU32       Z25, 64(DX)
+	VPADDD          Z25, Z3, Z3
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z3, Z3
+	VPROLD          $0x1e, Z26, Z25
+	VPTERNLOGD      $0x96, Z21, Z23, Z26
+	VPADDD          Z26, Z3, Z3
+	VPROLD          $0x05, Z20, Z26
+	VPADDD          Z26, Z3, Z3
 	VMOVDQU32       128(DX), Z26
 	VPTERNLOGD      $0x96, 384(DX), Z6, Z26
-	VPXORD          Z11, Z26, Z26
+	VPXORD          Z1, Z26, Z26
 	VPROLD          $0x01, Z26, Z26
 	VMOVDQU32       Z26, 128(DX)
-	VPADDD          Z26, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z1, Z1
-	VMOVDQU32       Z3, Z26
-	VPTERNLOGD      $0x96, Z0, Z4, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x05, Z2, Z26
-	VPADDD          Z26, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
-	VMOVDQU32       192(DX), Z26
-	VPTERNLOGD      $0x96, 448(DX), Z19, Z26
-	VPXORD          Z24, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 192(DX)
-	VPADDD          Z26, Z14, Z14
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z14, Z14
-	VMOVDQU32       Z16, Z26
-	VPTERNLOGD      $0x96, Z13, Z17, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x05, Z15, Z26
-	VPADDD          Z26, Z14, Z14
-	VPROLD          $0x1e, Z16, Z16
-	VMOVDQU32       256(DX), Z26
-	VPTERNLOGD      $0x96, 512(DX), Z7, Z26
-	VPXORD          Z12, Z26, Z26
-	VPROLD          $0x01, Z26, Z26
-	VMOVDQU32       Z26, 256(DX)
-	VPADDD          Z26, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z0, Z0
-	VMOVDQU32       Z2, Z7
-	VPTERNLOGD      $0x96, Z4, Z3, Z7
-	VPADDD          Z7, Z0, Z0
-	VPROLD          $0x05, Z1, Z7
-	VPADDD          Z7, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
-	VMOVDQU32       320(DX), Z7
-	VPTERNLOGD      $0x96, 576(DX), Z20, Z7
-	VPXORD          Z25, Z7, Z7
-	VPROLD          $0x01, Z7, Z7
-	VMOVDQU32       Z7, 320(DX)
-	VPADDD          Z7, Z13, Z13
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z13, Z13
-	VMOVDQU32       Z15, Z7
-	VPTERNLOGD      $0x96, Z17, Z16, Z7
-	VPADDD          Z7, Z13, Z13
-	VPROLD          $0x05, Z14, Z7
-	VPADDD          Z7, Z13, Z13
-	VPROLD          $0x1e, Z15, Z15
-	VMOVDQU32       384(DX), Z7
-	VPTERNLOGD      $0x96, 640(DX), Z8, Z7
-	VPXORD          (DX), Z7, Z7
-	VPROLD          $0x01, Z7, Z7
-	VMOVDQU32       Z7, 384(DX)
-	VPADDD          Z7, Z4, Z4
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z4, Z4
-	VMOVDQU32       Z1, Z7
-	VPTERNLOGD      $0x96, Z3, Z2, Z7
-	VPADDD          Z7, Z4, Z4
-	VPROLD          $0x05, Z0, Z7
-	VPADDD          Z7, Z4, Z4
-	VPROLD          $0x1e, Z1, Z1
-	VMOVDQU32       448(DX), Z7
-	VPTERNLOGD      $0x96, 704(DX), Z21, Z7
-	VPXORD          64(DX), Z7, Z7
-	VPROLD          $0x01, Z7, Z7
-	VMOVDQU32       Z7, 448(DX)
-	VPADDD          Z7, Z17, Z17
+	VPADDD          Z26, Z10, Z10
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z10, Z10
+	VPROLD          $0x1e, Z17, Z26
+	VPTERNLOGD      $0x96, Z22, Z24, Z17
+	VPADDD          Z17, Z10, Z10
+	VPROLD          $0x05, Z11, Z17
+	VPADDD          Z17, Z10, Z10
+	VMOVDQU32       192(DX), Z17
+	VPTERNLOGD      $0x96, 448(DX), Z13, Z17
+	VPXORD          Z18, Z17, Z17
+	VPROLD          $0x01, Z17, Z17
+	VMOVDQU32       Z17, 192(DX)
+	VPADDD          Z17, Z21, Z21
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z21, Z21
+	VPROLD          $0x1e, Z20, Z17
+	VPTERNLOGD      $0x96, Z23, Z25, Z20
+	VPADDD          Z20, Z21, Z21
+	VPROLD          $0x05, Z3, Z20
+	VPADDD          Z20, Z21, Z21
+	VMOVDQU32       256(DX), Z20
+	VPTERNLOGD      $0x96, 512(DX), Z7, Z20
+	VPXORD          Z0, Z20, Z20
+	VPROLD          $0x01, Z20, Z20
+	VMOVDQU32       Z20, 256(DX)
+	VPADDD          Z20, Z22, Z22
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z22, Z22
+	VPROLD          $0x1e, Z11, Z7
+	VPTERNLOGD      $0x96, Z24, Z26, Z11
+	VPADDD          Z11, Z22, Z22
+	VPROLD          $0x05, Z10, Z11
+	VPADDD          Z11, Z22, Z22
+	VMOVDQU32       320(DX), Z11
+	VPTERNLOGD      $0x96, 576(DX), Z14, Z11
+	VPXORD          Z4, Z11, Z11
+	VPROLD          $0x01, Z11, Z11
+	VMOVDQU32       Z11, 320(DX)
+	VPADDD          Z11, Z23, Z23
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z23, Z23
+	VPROLD          $0x1e, Z3, Z11
+	VPTERNLOGD      $0x96, Z25, Z17, Z3
+	VPADDD          Z3, Z23, Z23
+	VPROLD          $0x05, Z21, Z3
+	VPADDD          Z3, Z23, Z23
+	VMOVDQU32       384(DX), Z3
+	VPTERNLOGD      $0x96, 640(DX), Z8, Z3
+	VPXORD          (DX), Z3, Z3
+	VPROLD          $0x01, Z3, Z3
+	VMOVDQU32       Z3, 384(DX)
+	VPADDD          Z3, Z24, Z24
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z24, Z24
+	VPROLD          $0x1e, Z10, Z3
+	VPTERNLOGD      $0x96, Z26, Z7, Z10
+	VPADDD          Z10, Z24, Z24
+	VPROLD          $0x05, Z22, Z8
+	VPADDD          Z8, Z24, Z24
+	VMOVDQU32       448(DX), Z8
+	VPTERNLOGD      $0x96, 704(DX), Z15, Z8
+	VPXORD          64(DX), Z8, Z8
+	VPROLD          $0x01, Z8, Z8
+	VMOVDQU32       Z8, 448(DX)
+	VPADDD          Z8, Z25, Z25
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z25, Z25
+	VPROLD          $0x1e, Z21, Z8
+	VPTERNLOGD      $0x96, Z17, Z11, Z21
+	VPADDD          Z21, Z25, Z25
+	VPROLD          $0x05, Z23, Z10
+	VPADDD          Z10, Z25, Z25
+	VMOVDQU32       512(DX), Z10
+	VPTERNLOGD      $0x96, 768(DX), Z9, Z10
+	VPXORD          128(DX), Z10, Z10
+	VPROLD          $0x01, Z10, Z10
+	VMOVDQU32       Z10, 512(DX)
+	VPADDD          Z10, Z26, Z26
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z26, Z26
+	VPROLD          $0x1e, Z22, Z9
+	VPTERNLOGD      $0x96, Z7, Z3, Z22
+	VPADDD          Z22, Z26, Z26
+	VPROLD          $0x05, Z24, Z10
+	VPADDD          Z10, Z26, Z26
+	VMOVDQU32       576(DX), Z10
+	VPTERNLOGD      $0x96, 832(DX), Z16, Z10
+	VPXORD          192(DX), Z10, Z10
+	VPROLD          $0x01, Z10, Z10
+	VMOVDQU32       Z10, 576(DX)
+	VPADDD          Z10, Z17, Z17
 	VPADDD.BCST     constantsAVX512<>+12(SB), Z17, Z17
-	VMOVDQU32       Z14, Z7
-	VPTERNLOGD      $0x96, Z16, Z15, Z7
-	VPADDD          Z7, Z17, Z17
-	VPROLD          $0x05, Z13, Z7
-	VPADDD          Z7, Z17, Z17
-	VPROLD          $0x1e, Z14, Z14
-	VMOVDQU32       512(DX), Z7
-	VPTERNLOGD      $0x96, 768(DX), Z9, Z7
-	VPXORD          128(DX), Z7, Z7
-	VPROLD          $0x01, Z7, Z7
-	VMOVDQU32       Z7, 512(DX)
-	VPADDD          Z7, Z3, Z3
+	VPROLD          $0x1e, Z23, Z10
+	VPTERNLOGD      $0x96, Z11, Z8, Z23
+	VPADDD          Z23, Z17, Z17
+	VPROLD          $0x05, Z25, Z14
+	VPADDD          Z14, Z17, Z17
+	VMOVDQU32       640(DX), Z14
+	VPTERNLOGD      $0x96, 896(DX), Z2, Z14
+	VPXORD          256(DX), Z14, Z14
+	VPROLD          $0x01, Z14, Z14
+	VMOVDQU32       Z14, 640(DX)
+	VPADDD          Z14, Z7, Z7
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z7, Z7
+	VPROLD          $0x1e, Z24, Z2
+	VPTERNLOGD      $0x96, Z3, Z9, Z24
+	VPADDD          Z24, Z7, Z7
+	VPROLD          $0x05, Z26, Z14
+	VPADDD          Z14, Z7, Z7
+	VMOVDQU32       704(DX), Z14
+	VPTERNLOGD      $0x96, 960(DX), Z19, Z14
+	VPXORD          320(DX), Z14, Z14
+	VPROLD          $0x01, Z14, Z14
+	VMOVDQU32       Z14, 704(DX)
+	VPADDD          Z14, Z11, Z11
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z11, Z11
+	VPROLD          $0x1e, Z25, Z19
+	VPTERNLOGD      $0x96, Z8, Z10, Z25
+	VPADDD          Z25, Z11, Z11
+	VPROLD          $0x05, Z17, Z14
+	VPADDD          Z14, Z11, Z11
+	VMOVDQU32       768(DX), Z14
+	VPTERNLOGD      $0x96, Z5, Z1, Z14
+	VPXORD          384(DX), Z14, Z14
+	VPROLD          $0x01, Z14, Z14
+	VMOVDQU32       Z14, 768(DX)
+	VPADDD          Z14, Z3, Z3
 	VPADDD.BCST     constantsAVX512<>+12(SB), Z3, Z3
-	VMOVDQU32       Z0, Z7
-	VPTERNLOGD      $0x96, Z2, Z1, Z7
-	VPADDD          Z7, Z3, Z3
-	VPROLD          $0x05, Z4, Z7
-	VPADDD          Z7, Z3, Z3
-	VPROLD          $0x1e, Z0, Z0
-	VMOVDQU32       576(DX), Z7
-	VPTERNLOGD      $0x96, 832(DX), Z22, Z7
-	VPXORD          192(DX), Z7, Z7
-	VPROLD          $0x01, Z7, Z7
-	VMOVDQU32       Z7, 576(DX)
-	VPADDD          Z7, Z16, Z16
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z16, Z16
-	VMOVDQU32       Z13, Z7
-	VPTERNLOGD      $0x96, Z15, Z14, Z7
-	VPADDD          Z7, Z16, Z16
-	VPROLD          $0x05, Z17, Z7
-	VPADDD          Z7, Z16, Z16
-	VPROLD          $0x1e, Z13, Z13
-	VMOVDQU32       640(DX), Z7
-	VPTERNLOGD      $0x96, 896(DX), Z10, Z7
-	VPXORD          256(DX), Z7, Z7
-	VPROLD          $0x01, Z7, Z7
-	VMOVDQU32       Z7, 640(DX)
-	VPADDD          Z7, Z2, Z2
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z2, Z2
-	VMOVDQU32       Z4, Z7
-	VPTERNLOGD      $0x96, Z1, Z0, Z7
-	VPADDD          Z7, Z2, Z2
-	VPROLD          $0x05, Z3, Z7
-	VPADDD          Z7, Z2, Z2
-	VPROLD          $0x1e, Z4, Z4
-	VMOVDQU32       704(DX), Z7
-	VPTERNLOGD      $0x96, 960(DX), Z23, Z7
-	VPXORD          320(DX), Z7, Z7
-	VPROLD          $0x01, Z7, Z7
-	VMOVDQU32       Z7, 704(DX)
-	VPADDD          Z7, Z15, Z15
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z15, Z15
-	VMOVDQU32       Z17, Z7
-	VPTERNLOGD      $0x96, Z14, Z13, Z7
-	VPADDD          Z7, Z15, Z15
-	VPROLD          $0x05, Z16, Z7
-	VPADDD          Z7, Z15, Z15
-	VPROLD          $0x1e, Z17, Z17
-	VMOVDQU32       768(DX), Z7
-	VPTERNLOGD      $0x96, Z5, Z11, Z7
-	VPXORD          384(DX), Z7, Z7
-	VPROLD          $0x01, Z7, Z7
-	VMOVDQU32       Z7, 768(DX)
-	VPADDD          Z7, Z1, Z1
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z1, Z1
-	VMOVDQU32       Z3, Z5
-	VPTERNLOGD      $0x96, Z0, Z4, Z5
-	VPADDD          Z5, Z1, Z1
-	VPROLD          $0x05, Z2, Z5
-	VPADDD          Z5, Z1, Z1
-	VPROLD          $0x1e, Z3, Z3
+	VPROLD          $0x1e, Z26, Z1
+	VPTERNLOGD      $0x96, Z9, Z2, Z26
+	VPADDD          Z26, Z3, Z3
+	VPROLD          $0x05, Z7, Z5
+	VPADDD          Z5, Z3, Z3
 	VMOVDQU32       832(DX), Z5
-	VPTERNLOGD      $0x96, Z18, Z24, Z5
+	VPTERNLOGD      $0x96, Z12, Z18, Z5
 	VPXORD          448(DX), Z5, Z5
 	VPROLD          $0x01, Z5, Z5
 	VMOVDQU32       Z5, 832(DX)
-	VPADDD          Z5, Z14, Z14
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z14, Z14
-	VMOVDQU32       Z16, Z5
-	VPTERNLOGD      $0x96, Z13, Z17, Z5
-	VPADDD          Z5, Z14, Z14
-	VPROLD          $0x05, Z15, Z5
-	VPADDD          Z5, Z14, Z14
-	VPROLD          $0x1e, Z16, Z16
+	VPADDD          Z5, Z8, Z8
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z8, Z8
+	VPROLD          $0x1e, Z17, Z16
+	VPTERNLOGD      $0x96, Z10, Z19, Z17
+	VPADDD          Z17, Z8, Z8
+	VPROLD          $0x05, Z11, Z5
+	VPADDD          Z5, Z8, Z8
 	VMOVDQU32       896(DX), Z5
-	VPTERNLOGD      $0x96, Z6, Z12, Z5
+	VPTERNLOGD      $0x96, Z6, Z0, Z5
 	VPXORD          512(DX), Z5, Z5
 	VPROLD          $0x01, Z5, Z5
 	VMOVDQU32       Z5, 896(DX)
-	VPADDD          Z5, Z0, Z0
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z0, Z0
-	VMOVDQU32       Z2, Z5
-	VPTERNLOGD      $0x96, Z4, Z3, Z5
-	VPADDD          Z5, Z0, Z0
-	VPROLD          $0x05, Z1, Z5
-	VPADDD          Z5, Z0, Z0
-	VPROLD          $0x1e, Z2, Z2
+	VPADDD          Z5, Z9, Z9
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z9, Z9
+	VPROLD          $0x1e, Z7, Z0
+	VPTERNLOGD      $0x96, Z2, Z1, Z7
+	VPADDD          Z7, Z9, Z9
+	VPROLD          $0x05, Z3, Z5
+	VPADDD          Z5, Z9, Z9
 	VMOVDQU32       960(DX), Z5
-	VPTERNLOGD      $0x96, Z19, Z25, Z5
+	VPTERNLOGD      $0x96, Z13, Z4, Z5
 	VPXORD          576(DX), Z5, Z5
 	VPROLD          $0x01, Z5, Z5
 	VMOVDQU32       Z5, 960(DX)
-	VPADDD          Z5, Z13, Z13
-	VPADDD.BCST     constantsAVX512<>+12(SB), Z13, Z13
-	VMOVDQU32       Z15, Z5
-	VPTERNLOGD      $0x96, Z17, Z16, Z5
-	VPADDD          Z5, Z13, Z13
-	VPROLD          $0x05, Z14, Z5
-	VPADDD          Z5, Z13, Z13
-	VPROLD          $0x1e, Z15, Z15
-	VPADDD          (BX), Z0, Z0
-	VMOVDQU32       Z0, Z5
+	VPADDD          Z5, Z10, Z10
+	VPADDD.BCST     constantsAVX512<>+12(SB), Z10, Z10
+	VPROLD          $0x1e, Z11, Z4
+	VPTERNLOGD      $0x96, Z19, Z16, Z11
+	VPADDD          Z11, Z10, Z10
+	VPROLD          $0x05, Z8, Z5
+	VPADDD          Z5, Z10, Z10
+	VPADDD          (BX), Z9, Z9
+	VMOVDQU32       Z9, Z5
 	VMOVDQU32       1536(BX), Z6
-	VPXORD          Z0, Z6, Z6
+	VPXORD          Z9, Z6, Z6
 	VMOVDQU32       Z6, 1536(BX)
-	VPADDD          64(BX), Z13, Z13
-	VMOVDQU32       Z13, Z18
-	VMOVDQU32       1600(BX), Z0
-	VPXORD          Z13, Z0, Z0
-	VMOVDQU32       Z0, 1600(BX)
-	VPADDD          128(BX), Z1, Z1
-	VMOVDQU32       Z1, Z6
-	VMOVDQU32       1664(BX), Z0
-	VPXORD          Z1, Z0, Z0
-	VMOVDQU32       Z0, 1664(BX)
-	VPADDD          192(BX), Z14, Z14
-	VMOVDQU32       Z14, Z19
-	VMOVDQU32       1728(BX), Z0
-	VPXORD          Z14, Z0, Z0
-	VMOVDQU32       Z0, 1728(BX)
-	VPADDD          256(BX), Z2, Z2
-	VMOVDQU32       Z2, Z7
-	VMOVDQU32       1792(BX), Z0
-	VPXORD          Z2, Z0, Z0
-	VMOVDQU32       Z0, 1792(BX)
-	VPADDD          320(BX), Z15, Z15
-	VMOVDQU32       Z15, Z20
+	VPADDD          64(BX), Z10, Z10
+	VMOVDQU32       Z10, Z12
+	VMOVDQU32       1600(BX), Z6
+	VPXORD          Z10, Z6, Z6
+	VMOVDQU32       Z6, 1600(BX)
+	VPADDD          128(BX), Z3, Z3
+	VMOVDQU32       Z3, Z6
+	VMOVDQU32       1664(BX), Z7
+	VPXORD          Z3, Z7, Z7
+	VMOVDQU32       Z7, 1664(BX)
+	VPADDD          192(BX), Z8, Z8
+	VMOVDQU32       Z8, Z13
+	VMOVDQU32       1728(BX), Z3
+	VPXORD          Z8, Z3, Z3
+	VMOVDQU32       Z3, 1728(BX)
+	VPADDD          256(BX), Z0, Z0
+	VMOVDQU32       Z0, Z7
+	VMOVDQU32       1792(BX), Z3
+	VPXORD          Z0, Z3, Z3
+	VMOVDQU32       Z3, 1792(BX)
+	VPADDD          320(BX), Z4, Z4
+	VMOVDQU32       Z4, Z14
 	VMOVDQU32       1856(BX), Z0
-	VPXORD          Z15, Z0, Z0
+	VPXORD          Z4, Z0, Z0
 	VMOVDQU32       Z0, 1856(BX)
-	VPADDD          384(BX), Z3, Z3
-	VMOVDQU32       Z3, Z8
+	VPADDD          384(BX), Z1, Z1
+	VMOVDQU32       Z1, Z8
 	VMOVDQU32       1920(BX), Z0
-	VPXORD          Z3, Z0, Z0
+	VPXORD          Z1, Z0, Z0
 	VMOVDQU32       Z0, 1920(BX)
 	VPADDD          448(BX), Z16, Z16
-	VMOVDQU32       Z16, Z21
+	VMOVDQU32       Z16, Z15
 	VMOVDQU32       1984(BX), Z0
 	VPXORD          Z16, Z0, Z0
 	VMOVDQU32       Z0, 1984(BX)
-	VPADDD          512(BX), Z4, Z4
-	VMOVDQU32       Z4, Z9
+	VPADDD          512(BX), Z2, Z2
+	VMOVDQU32       Z2, Z9
 	VMOVDQU32       2048(BX), Z0
-	VPXORD          Z4, Z0, Z0
+	VPXORD          Z2, Z0, Z0
 	VMOVDQU32       Z0, 2048(BX)
-	VPADDD          576(BX), Z17, Z17
-	VMOVDQU32       Z17, Z22
+	VPADDD          576(BX), Z19, Z19
+	VMOVDQU32       Z19, Z16
 	VMOVDQU32       2112(BX), Z0
-	VPXORD          Z17, Z0, Z0
+	VPXORD          Z19, Z0, Z0
 	VMOVDQU32       Z0, 2112(BX)
 	MOVQ            SI, DI
 	MOVQ            BX, SI
@@ -3564,14 +3252,746 @@ half:
 	DECQ            CX
 	JNZ             half
 	VMOVDQU32       Z5, 4352(AX)
-	VMOVDQU32       Z18, 4416(AX)
+	VMOVDQU32       Z12, 4416(AX)
 	VMOVDQU32       Z6, 4480(AX)
-	VMOVDQU32       Z19, 4544(AX)
+	VMOVDQU32       Z13, 4544(AX)
 	VMOVDQU32       Z7, 4608(AX)
-	VMOVDQU32       Z20, 4672(AX)
+	VMOVDQU32       Z14, 4672(AX)
 	VMOVDQU32       Z8, 4736(AX)
-	VMOVDQU32       Z21, 4800(AX)
+	VMOVDQU32       Z15, 4800(AX)
 	VMOVDQU32       Z9, 4864(AX)
-	VMOVDQU32       Z22, 4928(AX)
+	VMOVDQU32       Z16, 4928(AX)
+	VZEROUPPER
+	RET
+
+DATA lastPair<>+0(SB)/4, $0x00000000
+DATA lastPair<>+4(SB)/4, $0x00000000
+DATA lastPair<>+8(SB)/4, $0x00000000
+DATA lastPair<>+12(SB)/4, $0x00000000
+DATA lastPair<>+16(SB)/4, $0x000002a0
+DATA lastPair<>+20(SB)/4, $0x000002a0
+DATA lastPair<>+24(SB)/4, $0x000002a0
+DATA lastPair<>+28(SB)/4, $0x000002a0
+GLOBL lastPair<>(SB), RODATA|NOPTR, $32
+
+DATA padding5<>+0(SB)/4, $0x80000000
+DATA padding5<>+4(SB)/4, $0x80000000
+DATA padding5<>+8(SB)/4, $0x80000000
+DATA padding5<>+12(SB)/4, $0x80000000
+GLOBL padding5<>(SB), RODATA|NOPTR, $16
+
+// func iterateAVX512x4(memory *[1519]uint32, n int)
+// Requires: AVX, AVX512F, AVX512VL
+TEXT ·iterateAVX512x4(SB), $0-16
+	// memory: for each half 17 rows of 4 words, one of each chain: five of the state,
+	// five of what the first rounds take from it, a and b rotated by 30, five of the sums;
+	// then five rows of the last outcome.
+	// Registers: a to e, and 32 words of the schedule, two in each. The scratch has sums of
+	// a word and a round constant.
+	// Algorithm: RFC 8018, 5.2, with SHA-1 of FIPS 180-4, 6.1.3.
+	// The scratch is at the end, from the next address on that operands need.
+	// No branch and no address depends on the data.
+	MOVQ         memory+0(FP), AX
+	MOVQ         n+8(FP), CX
+	ADDQ         CX, CX
+	LEAQ         652(AX), DX
+	ANDQ         $-32, DX
+	MOVQ         AX, BX
+	LEAQ         272(AX), SI
+	VMOVDQU32    lastPair<>+0(SB), Y10
+	VMOVDQU32    544(AX), X2
+	VMOVDQU32    560(AX), X1
+	VMOVDQU32    576(AX), X0
+	VMOVDQU32    592(AX), X5
+	VMOVDQU32    608(AX), X6
+	VINSERTI32X4 $0x01, X1, Y2, Y7
+	VINSERTI32X4 $0x01, X5, Y0, Y8
+	VINSERTI32X4 $0x01, padding5<>+0(SB), Y6, Y9
+
+half:
+	VPADDD       80(BX), X2, X4
+	VPADDD       96(BX), X1, X3
+	VPROLD       $0x05, X4, X1
+	VPADDD       X1, X3, X3
+	VPADDD       112(BX), X0, X2
+	VMOVDQU32    160(BX), X0
+	VMOVDQU32    176(BX), X1
+	VPROLD       $0x1e, X4, X11
+	VPTERNLOGD   $0xca, X1, X0, X4
+	VPADDD       X4, X2, X2
+	VPROLD       $0x05, X3, X1
+	VPADDD       X1, X2, X2
+	VPADDD       128(BX), X5, X1
+	VPROLD       $0x1e, X3, X4
+	VPTERNLOGD   $0xca, X0, X11, X3
+	VPADDD       X3, X1, X1
+	VPROLD       $0x05, X2, X0
+	VPADDD       X0, X1, X1
+	VPADDD       144(BX), X6, X0
+	VPROLD       $0x1e, X2, X3
+	VPTERNLOGD   $0xca, X11, X4, X2
+	VPADDD       X2, X0, X0
+	VPROLD       $0x05, X1, X2
+	VPADDD       X2, X0, X0
+	VPADDD.BCST  constantsAVX512<>+16(SB), X11, X11
+	VPROLD       $0x1e, X1, X2
+	VPTERNLOGD   $0xca, X4, X3, X1
+	VPADDD       X1, X11, X11
+	VPROLD       $0x05, X0, X1
+	VPADDD       X1, X11, X11
+	VPADDD.BCST  constantsAVX512<>+0(SB), X4, X4
+	VPROLD       $0x1e, X0, X1
+	VPTERNLOGD   $0xca, X3, X2, X0
+	VPADDD       X0, X4, X4
+	VPROLD       $0x05, X11, X0
+	VPADDD       X0, X4, X4
+	VPADDD.BCST  constantsAVX512<>+0(SB), X3, X3
+	VPROLD       $0x1e, X11, X0
+	VPTERNLOGD   $0xca, X2, X1, X11
+	VPADDD       X11, X3, X3
+	VPROLD       $0x05, X4, X5
+	VPADDD       X5, X3, X3
+	VMOVDQU32    Y7, Y5
+	VPXORD       Y8, Y5, Y5
+	VPROLD       $0x01, Y5, Y5
+	VPADDD.BCST  constantsAVX512<>+0(SB), Y5, Y11
+	VMOVDQU32    Y11, (DX)
+	VPADDD.BCST  constantsAVX512<>+0(SB), X2, X2
+	VPROLD       $0x1e, X4, X6
+	VPTERNLOGD   $0xca, X1, X0, X4
+	VPADDD       X4, X2, X2
+	VPROLD       $0x05, X3, X4
+	VPADDD       X4, X2, X2
+	VPADDD.BCST  constantsAVX512<>+0(SB), X1, X1
+	VPROLD       $0x1e, X3, X4
+	VPTERNLOGD   $0xca, X0, X6, X3
+	VPADDD       X3, X1, X1
+	VPROLD       $0x05, X2, X3
+	VPADDD       X3, X1, X1
+	VSHUFI64X2   $0x01, Y5, Y10, Y3
+	VMOVDQU32    Y8, Y11
+	VPTERNLOGD   $0x96, Y9, Y3, Y11
+	VPROLD       $0x01, Y11, Y11
+	VPADDD.BCST  constantsAVX512<>+0(SB), Y11, Y3
+	VMOVDQU32    Y3, 32(DX)
+	VPADDD.BCST  constantsAVX512<>+0(SB), X0, X0
+	VPROLD       $0x1e, X2, X3
+	VPTERNLOGD   $0xca, X6, X4, X2
+	VPADDD       X2, X0, X0
+	VPROLD       $0x05, X1, X2
+	VPADDD       X2, X0, X0
+	VPADDD.BCST  constantsAVX512<>+0(SB), X6, X6
+	VPROLD       $0x1e, X1, X2
+	VPTERNLOGD   $0xca, X4, X3, X1
+	VPADDD       X1, X6, X6
+	VPROLD       $0x05, X0, X1
+	VPADDD       X1, X6, X6
+	VSHUFI64X2   $0x01, Y11, Y5, Y1
+	VMOVDQU32    Y9, Y12
+	VPXORD       Y1, Y12, Y12
+	VPROLD       $0x01, Y12, Y12
+	VPADDD.BCST  constantsAVX512<>+4(SB), Y12, Y1
+	VMOVDQU32    Y1, 64(DX)
+	VPADDD.BCST  constantsAVX512<>+0(SB), X4, X4
+	VPROLD       $0x1e, X0, X1
+	VPTERNLOGD   $0xca, X3, X2, X0
+	VPADDD       X0, X4, X4
+	VPROLD       $0x05, X6, X0
+	VPADDD       X0, X4, X4
+	VPADDD.BCST  constantsAVX512<>+0(SB), X3, X3
+	VPROLD       $0x1e, X6, X0
+	VPTERNLOGD   $0xca, X2, X1, X6
+	VPADDD       X6, X3, X3
+	VPROLD       $0x05, X4, X6
+	VPADDD       X6, X3, X3
+	VSHUFI64X2   $0x01, Y12, Y11, Y13
+	VMOVDQU32    Y10, Y14
+	VPXORD       Y13, Y14, Y14
+	VPROLD       $0x01, Y14, Y14
+	VPADDD.BCST  constantsAVX512<>+4(SB), Y14, Y13
+	VMOVDQU32    Y13, 96(DX)
+	VPADDD.BCST  constantsAVX512<>+0(SB), X2, X2
+	VPROLD       $0x1e, X4, X6
+	VPTERNLOGD   $0xca, X1, X0, X4
+	VPADDD       X4, X2, X2
+	VPROLD       $0x05, X3, X4
+	VPADDD       X4, X2, X2
+	VPADDD.BCST  constantsAVX512<>+20(SB), X1, X1
+	VPROLD       $0x1e, X3, X4
+	VPTERNLOGD   $0xca, X0, X6, X3
+	VPADDD       X3, X1, X1
+	VPROLD       $0x05, X2, X3
+	VPADDD       X3, X1, X1
+	VSHUFI64X2   $0x01, Y14, Y12, Y3
+	VMOVDQU32    Y5, Y13
+	VPXORD       Y3, Y13, Y13
+	VPROLD       $0x01, Y13, Y13
+	VPADDD.BCST  constantsAVX512<>+4(SB), Y13, Y3
+	VMOVDQU32    Y3, 128(DX)
+	VPADDD       (DX), X0, X0
+	VPROLD       $0x1e, X2, X3
+	VPTERNLOGD   $0xca, X6, X4, X2
+	VPADDD       X2, X0, X0
+	VPROLD       $0x05, X1, X2
+	VPADDD       X2, X0, X0
+	VPADDD       16(DX), X6, X6
+	VPROLD       $0x1e, X1, X2
+	VPTERNLOGD   $0xca, X4, X3, X1
+	VPADDD       X1, X6, X6
+	VPROLD       $0x05, X0, X1
+	VPADDD       X1, X6, X6
+	VSHUFI64X2   $0x01, Y13, Y14, Y1
+	VMOVDQU32    Y11, Y15
+	VPXORD       Y1, Y15, Y15
+	VPROLD       $0x01, Y15, Y15
+	VPADDD.BCST  constantsAVX512<>+4(SB), Y15, Y1
+	VMOVDQU32    Y1, 160(DX)
+	VPADDD       32(DX), X4, X4
+	VPROLD       $0x1e, X0, X1
+	VPTERNLOGD   $0xca, X3, X2, X0
+	VPADDD       X0, X4, X4
+	VPROLD       $0x05, X6, X0
+	VPADDD       X0, X4, X4
+	VPADDD       48(DX), X3, X3
+	VPROLD       $0x1e, X6, X0
+	VPTERNLOGD   $0xca, X2, X1, X6
+	VPADDD       X6, X3, X3
+	VPROLD       $0x05, X4, X6
+	VPADDD       X6, X3, X3
+	VSHUFI64X2   $0x01, Y15, Y13, Y16
+	VMOVDQU32    Y10, Y17
+	VPTERNLOGD   $0x96, Y12, Y16, Y17
+	VPROLD       $0x01, Y17, Y17
+	VPADDD.BCST  constantsAVX512<>+4(SB), Y17, Y16
+	VMOVDQU32    Y16, 192(DX)
+	VPADDD       64(DX), X2, X2
+	VPROLD       $0x1e, X4, X6
+	VPTERNLOGD   $0x96, X1, X0, X4
+	VPADDD       X4, X2, X2
+	VPROLD       $0x05, X3, X4
+	VPADDD       X4, X2, X2
+	VPADDD       80(DX), X1, X1
+	VPROLD       $0x1e, X3, X4
+	VPTERNLOGD   $0x96, X0, X6, X3
+	VPADDD       X3, X1, X1
+	VPROLD       $0x05, X2, X3
+	VPADDD       X3, X1, X1
+	VSHUFI64X2   $0x01, Y17, Y15, Y3
+	VMOVDQU32    Y10, Y16
+	VPTERNLOGD   $0x96, Y5, Y14, Y16
+	VPXORD       Y3, Y16, Y16
+	VPROLD       $0x01, Y16, Y16
+	VPADDD.BCST  constantsAVX512<>+4(SB), Y16, Y3
+	VMOVDQU32    Y3, 224(DX)
+	VPADDD       96(DX), X0, X0
+	VPROLD       $0x1e, X2, X3
+	VPTERNLOGD   $0x96, X6, X4, X2
+	VPADDD       X2, X0, X0
+	VPROLD       $0x05, X1, X2
+	VPADDD       X2, X0, X0
+	VPADDD       112(DX), X6, X6
+	VPROLD       $0x1e, X1, X2
+	VPTERNLOGD   $0x96, X4, X3, X1
+	VPADDD       X1, X6, X6
+	VPROLD       $0x05, X0, X1
+	VPADDD       X1, X6, X6
+	VMOVDQU32    Y7, Y1
+	VPTERNLOGD   $0x96, Y9, Y5, Y1
+	VPXORD       Y15, Y1, Y1
+	VPROLD       $0x02, Y1, Y1
+	VPADDD.BCST  constantsAVX512<>+4(SB), Y1, Y7
+	VMOVDQU32    Y7, 256(DX)
+	VPADDD       128(DX), X4, X4
+	VPROLD       $0x1e, X0, X7
+	VPTERNLOGD   $0x96, X3, X2, X0
+	VPADDD       X0, X4, X4
+	VPROLD       $0x05, X6, X0
+	VPADDD       X0, X4, X4
+	VPADDD       144(DX), X3, X3
+	VPROLD       $0x1e, X6, X0
+	VPTERNLOGD   $0x96, X2, X7, X6
+	VPADDD       X6, X3, X3
+	VPROLD       $0x05, X4, X6
+	VPADDD       X6, X3, X3
+	VMOVDQU32    Y8, Y8
+	VPTERNLOGD   $0x96, Y11, Y17, Y8
+	VPROLD       $0x02, Y8, Y8
+	VPADDD.BCST  constantsAVX512<>+4(SB), Y8, Y18
+	VMOVDQU32    Y18, 288(DX)
+	VPADDD       160(DX), X2, X2
+	VPROLD       $0x1e, X4, X6
+	VPTERNLOGD   $0x96, X7, X0, X4
+	VPADDD       X4, X2, X2
+	VPROLD       $0x05, X3, X4
+	VPADDD       X4, X2, X2
+	VPADDD       176(DX), X7, X7
+	VPROLD       $0x1e, X3, X4
+	VPTERNLOGD   $0x96, X0, X6, X3
+	VPADDD       X3, X7, X7
+	VPROLD       $0x05, X2, X3
+	VPADDD       X3, X7, X7
+	VMOVDQU32    Y9, Y3
+	VPTERNLOGD   $0x96, Y12, Y16, Y3
+	VPROLD       $0x02, Y3, Y3
+	VPADDD.BCST  constantsAVX512<>+4(SB), Y3, Y9
+	VMOVDQU32    Y9, 320(DX)
+	VPADDD       192(DX), X0, X0
+	VPROLD       $0x1e, X2, X9
+	VPTERNLOGD   $0x96, X6, X4, X2
+	VPADDD       X2, X0, X0
+	VPROLD       $0x05, X7, X2
+	VPADDD       X2, X0, X0
+	VPADDD       208(DX), X6, X6
+	VPROLD       $0x1e, X7, X2
+	VPTERNLOGD   $0x96, X4, X9, X7
+	VPADDD       X7, X6, X6
+	VPROLD       $0x05, X0, X7
+	VPADDD       X7, X6, X6
+	VMOVDQU32    Y14, Y7
+	VPXORD       Y1, Y7, Y7
+	VPROLD       $0x02, Y7, Y7
+	VPADDD.BCST  constantsAVX512<>+4(SB), Y7, Y18
+	VMOVDQU32    Y18, 352(DX)
+	VPADDD       224(DX), X4, X4
+	VPROLD       $0x1e, X0, X18
+	VPTERNLOGD   $0x96, X9, X2, X0
+	VPADDD       X0, X4, X4
+	VPROLD       $0x05, X6, X0
+	VPADDD       X0, X4, X4
+	VPADDD       240(DX), X9, X9
+	VPROLD       $0x1e, X6, X0
+	VPTERNLOGD   $0x96, X2, X18, X6
+	VPADDD       X6, X9, X9
+	VPROLD       $0x05, X4, X6
+	VPADDD       X6, X9, X9
+	VMOVDQU32    Y13, Y19
+	VPXORD       Y8, Y19, Y19
+	VPROLD       $0x02, Y19, Y19
+	VPADDD.BCST  constantsAVX512<>+8(SB), Y19, Y20
+	VMOVDQU32    Y20, 384(DX)
+	VPADDD       256(DX), X2, X2
+	VPROLD       $0x1e, X4, X6
+	VPTERNLOGD   $0x96, X18, X0, X4
+	VPADDD       X4, X2, X2
+	VPROLD       $0x05, X9, X4
+	VPADDD       X4, X2, X2
+	VPADDD       272(DX), X18, X18
+	VPROLD       $0x1e, X9, X4
+	VPTERNLOGD   $0x96, X0, X6, X9
+	VPADDD       X9, X18, X18
+	VPROLD       $0x05, X2, X9
+	VPADDD       X9, X18, X18
+	VMOVDQU32    Y10, Y9
+	VPTERNLOGD   $0x96, Y15, Y3, Y9
+	VPROLD       $0x02, Y9, Y9
+	VPADDD.BCST  constantsAVX512<>+8(SB), Y9, Y20
+	VMOVDQU32    Y20, 416(DX)
+	VPADDD       288(DX), X0, X0
+	VPROLD       $0x1e, X2, X20
+	VPTERNLOGD   $0x96, X6, X4, X2
+	VPADDD       X2, X0, X0
+	VPROLD       $0x05, X18, X2
+	VPADDD       X2, X0, X0
+	VPADDD       304(DX), X6, X6
+	VPROLD       $0x1e, X18, X2
+	VPTERNLOGD   $0x96, X4, X20, X18
+	VPADDD       X18, X6, X6
+	VPROLD       $0x05, X0, X18
+	VPADDD       X18, X6, X6
+	VMOVDQU32    Y5, Y18
+	VPTERNLOGD   $0x96, Y17, Y7, Y18
+	VPROLD       $0x02, Y18, Y18
+	VPADDD.BCST  constantsAVX512<>+8(SB), Y18, Y21
+	VMOVDQU32    Y21, 448(DX)
+	VPADDD       320(DX), X4, X4
+	VPROLD       $0x1e, X0, X21
+	VPTERNLOGD   $0x96, X20, X2, X0
+	VPADDD       X0, X4, X4
+	VPROLD       $0x05, X6, X0
+	VPADDD       X0, X4, X4
+	VPADDD       336(DX), X20, X20
+	VPROLD       $0x1e, X6, X0
+	VPTERNLOGD   $0x96, X2, X21, X6
+	VPADDD       X6, X20, X20
+	VPROLD       $0x05, X4, X6
+	VPADDD       X6, X20, X20
+	VMOVDQU32    Y10, Y22
+	VPTERNLOGD   $0x96, Y11, Y16, Y22
+	VPXORD       Y19, Y22, Y22
+	VPROLD       $0x02, Y22, Y22
+	VPADDD.BCST  constantsAVX512<>+8(SB), Y22, Y23
+	VMOVDQU32    Y23, 480(DX)
+	VPADDD       352(DX), X2, X2
+	VPROLD       $0x1e, X4, X6
+	VPTERNLOGD   $0x96, X21, X0, X4
+	VPADDD       X4, X2, X2
+	VPROLD       $0x05, X20, X4
+	VPADDD       X4, X2, X2
+	VPADDD       368(DX), X21, X21
+	VPROLD       $0x1e, X20, X4
+	VPTERNLOGD   $0x96, X0, X6, X20
+	VPADDD       X20, X21, X21
+	VPROLD       $0x05, X2, X20
+	VPADDD       X20, X21, X21
+	VMOVDQU32    Y5, Y5
+	VPTERNLOGD   $0x96, Y12, Y1, Y5
+	VPXORD       Y9, Y5, Y5
+	VPROLD       $0x02, Y5, Y5
+	VPADDD.BCST  constantsAVX512<>+8(SB), Y5, Y20
+	VMOVDQU32    Y20, 512(DX)
+	VPADDD       384(DX), X0, X0
+	VPROLD       $0x1e, X2, X20
+	VPTERNLOGD   $0xe8, X6, X4, X2
+	VPADDD       X2, X0, X0
+	VPROLD       $0x05, X21, X2
+	VPADDD       X2, X0, X0
+	VPADDD       400(DX), X6, X6
+	VPROLD       $0x1e, X21, X2
+	VPTERNLOGD   $0xe8, X4, X20, X21
+	VPADDD       X21, X6, X6
+	VPROLD       $0x05, X0, X21
+	VPADDD       X21, X6, X6
+	VMOVDQU32    Y11, Y11
+	VPTERNLOGD   $0x96, Y14, Y8, Y11
+	VPXORD       Y18, Y11, Y11
+	VPROLD       $0x02, Y11, Y11
+	VPADDD.BCST  constantsAVX512<>+8(SB), Y11, Y21
+	VMOVDQU32    Y21, 544(DX)
+	VPADDD       416(DX), X4, X4
+	VPROLD       $0x1e, X0, X21
+	VPTERNLOGD   $0xe8, X20, X2, X0
+	VPADDD       X0, X4, X4
+	VPROLD       $0x05, X6, X0
+	VPADDD       X0, X4, X4
+	VPADDD       432(DX), X20, X20
+	VPROLD       $0x1e, X6, X0
+	VPTERNLOGD   $0xe8, X2, X21, X6
+	VPADDD       X6, X20, X20
+	VPROLD       $0x05, X4, X6
+	VPADDD       X6, X20, X20
+	VMOVDQU32    Y12, Y12
+	VPTERNLOGD   $0x96, Y13, Y3, Y12
+	VPXORD       Y22, Y12, Y12
+	VPROLD       $0x02, Y12, Y12
+	VPADDD.BCST  constantsAVX512<>+8(SB), Y12, Y23
+	VMOVDQU32    Y23, 576(DX)
+	VPADDD       448(DX), X2, X2
+	VPROLD       $0x1e, X4, X6
+	VPTERNLOGD   $0xe8, X21, X0, X4
+	VPADDD       X4, X2, X2
+	VPROLD       $0x05, X20, X4
+	VPADDD       X4, X2, X2
+	VPADDD       464(DX), X21, X21
+	VPROLD       $0x1e, X20, X4
+	VPTERNLOGD   $0xe8, X0, X6, X20
+	VPADDD       X20, X21, X21
+	VPROLD       $0x05, X2, X20
+	VPADDD       X20, X21, X21
+	VMOVDQU32    Y14, Y14
+	VPTERNLOGD   $0x96, Y15, Y7, Y14
+	VPXORD       Y5, Y14, Y14
+	VPROLD       $0x02, Y14, Y14
+	VPADDD.BCST  constantsAVX512<>+8(SB), Y14, Y20
+	VMOVDQU32    Y20, 608(DX)
+	VPADDD       480(DX), X0, X0
+	VPROLD       $0x1e, X2, X20
+	VPTERNLOGD   $0xe8, X6, X4, X2
+	VPADDD       X2, X0, X0
+	VPROLD       $0x05, X21, X2
+	VPADDD       X2, X0, X0
+	VPADDD       496(DX), X6, X6
+	VPROLD       $0x1e, X21, X2
+	VPTERNLOGD   $0xe8, X4, X20, X21
+	VPADDD       X21, X6, X6
+	VPROLD       $0x05, X0, X21
+	VPADDD       X21, X6, X6
+	VMOVDQU32    Y13, Y13
+	VPTERNLOGD   $0x96, Y17, Y19, Y13
+	VPXORD       Y11, Y13, Y13
+	VPROLD       $0x02, Y13, Y13
+	VPADDD.BCST  constantsAVX512<>+8(SB), Y13, Y21
+	VMOVDQU32    Y21, 640(DX)
+	VPADDD       512(DX), X4, X4
+	VPROLD       $0x1e, X0, X21
+	VPTERNLOGD   $0xe8, X20, X2, X0
+	VPADDD       X0, X4, X4
+	VPROLD       $0x05, X6, X0
+	VPADDD       X0, X4, X4
+	VPADDD       528(DX), X20, X20
+	VPROLD       $0x1e, X6, X0
+	VPTERNLOGD   $0xe8, X2, X21, X6
+	VPADDD       X6, X20, X20
+	VPROLD       $0x05, X4, X6
+	VPADDD       X6, X20, X20
+	VMOVDQU32    Y15, Y15
+	VPTERNLOGD   $0x96, Y16, Y9, Y15
+	VPXORD       Y12, Y15, Y15
+	VPROLD       $0x02, Y15, Y15
+	VPADDD.BCST  constantsAVX512<>+8(SB), Y15, Y23
+	VMOVDQU32    Y23, 672(DX)
+	VPADDD       544(DX), X2, X2
+	VPROLD       $0x1e, X4, X6
+	VPTERNLOGD   $0xe8, X21, X0, X4
+	VPADDD       X4, X2, X2
+	VPROLD       $0x05, X20, X4
+	VPADDD       X4, X2, X2
+	VPADDD       560(DX), X21, X21
+	VPROLD       $0x1e, X20, X4
+	VPTERNLOGD   $0xe8, X0, X6, X20
+	VPADDD       X20, X21, X21
+	VPROLD       $0x05, X2, X20
+	VPADDD       X20, X21, X21
+	VMOVDQU32    Y17, Y17
+	VPTERNLOGD   $0x96, Y1, Y18, Y17
+	VPXORD       Y14, Y17, Y17
+	VPROLD       $0x02, Y17, Y17
+	VPADDD.BCST  constantsAVX512<>+12(SB), Y17, Y20
+	VMOVDQU32    Y20, 704(DX)
+	VPADDD       576(DX), X0, X0
+	VPROLD       $0x1e, X2, X20
+	VPTERNLOGD   $0xe8, X6, X4, X2
+	VPADDD       X2, X0, X0
+	VPROLD       $0x05, X21, X2
+	VPADDD       X2, X0, X0
+	VPADDD       592(DX), X6, X6
+	VPROLD       $0x1e, X21, X2
+	VPTERNLOGD   $0xe8, X4, X20, X21
+	VPADDD       X21, X6, X6
+	VPROLD       $0x05, X0, X21
+	VPADDD       X21, X6, X6
+	VMOVDQU32    Y16, Y16
+	VPTERNLOGD   $0x96, Y8, Y22, Y16
+	VPXORD       Y13, Y16, Y16
+	VPROLD       $0x02, Y16, Y16
+	VPADDD.BCST  constantsAVX512<>+12(SB), Y16, Y21
+	VMOVDQU32    Y21, 736(DX)
+	VPADDD       608(DX), X4, X4
+	VPROLD       $0x1e, X0, X21
+	VPTERNLOGD   $0xe8, X20, X2, X0
+	VPADDD       X0, X4, X4
+	VPROLD       $0x05, X6, X0
+	VPADDD       X0, X4, X4
+	VPADDD       624(DX), X20, X20
+	VPROLD       $0x1e, X6, X0
+	VPTERNLOGD   $0xe8, X2, X21, X6
+	VPADDD       X6, X20, X20
+	VPROLD       $0x05, X4, X6
+	VPADDD       X6, X20, X20
+	VMOVDQU32    Y1, Y1
+	VPTERNLOGD   $0x96, Y3, Y5, Y1
+	VPXORD       Y15, Y1, Y1
+	VPROLD       $0x02, Y1, Y1
+	VPADDD.BCST  constantsAVX512<>+12(SB), Y1, Y23
+	VMOVDQU32    Y23, 768(DX)
+	VPADDD       640(DX), X2, X2
+	VPROLD       $0x1e, X4, X6
+	VPTERNLOGD   $0xe8, X21, X0, X4
+	VPADDD       X4, X2, X2
+	VPROLD       $0x05, X20, X4
+	VPADDD       X4, X2, X2
+	VPADDD       656(DX), X21, X21
+	VPROLD       $0x1e, X20, X4
+	VPTERNLOGD   $0xe8, X0, X6, X20
+	VPADDD       X20, X21, X21
+	VPROLD       $0x05, X2, X20
+	VPADDD       X20, X21, X21
+	VMOVDQU32    Y8, Y8
+	VPTERNLOGD   $0x96, Y7, Y11, Y8
+	VPXORD       Y17, Y8, Y8
+	VPROLD       $0x02, Y8, Y8
+	VPADDD.BCST  constantsAVX512<>+12(SB), Y8, Y20
+	VMOVDQU32    Y20, 800(DX)
+	VPADDD       672(DX), X0, X0
+	VPROLD       $0x1e, X2, X20
+	VPTERNLOGD   $0xe8, X6, X4, X2
+	VPADDD       X2, X0, X0
+	VPROLD       $0x05, X21, X2
+	VPADDD       X2, X0, X0
+	VPADDD       688(DX), X6, X6
+	VPROLD       $0x1e, X21, X2
+	VPTERNLOGD   $0xe8, X4, X20, X21
+	VPADDD       X21, X6, X6
+	VPROLD       $0x05, X0, X21
+	VPADDD       X21, X6, X6
+	VMOVDQU32    Y3, Y3
+	VPTERNLOGD   $0x96, Y19, Y12, Y3
+	VPXORD       Y16, Y3, Y3
+	VPROLD       $0x02, Y3, Y3
+	VPADDD.BCST  constantsAVX512<>+12(SB), Y3, Y12
+	VMOVDQU32    Y12, 832(DX)
+	VPADDD       704(DX), X4, X4
+	VPROLD       $0x1e, X0, X12
+	VPTERNLOGD   $0x96, X20, X2, X0
+	VPADDD       X0, X4, X4
+	VPROLD       $0x05, X6, X0
+	VPADDD       X0, X4, X4
+	VPADDD       720(DX), X20, X20
+	VPROLD       $0x1e, X6, X0
+	VPTERNLOGD   $0x96, X2, X12, X6
+	VPADDD       X6, X20, X20
+	VPROLD       $0x05, X4, X6
+	VPADDD       X6, X20, X20
+	VMOVDQU32    Y7, Y7
+	VPTERNLOGD   $0x96, Y9, Y14, Y7
+	VPXORD       Y1, Y7, Y7
+	VPROLD       $0x02, Y7, Y7
+	VPADDD.BCST  constantsAVX512<>+12(SB), Y7, Y1
+	VMOVDQU32    Y1, 864(DX)
+	VPADDD       736(DX), X2, X2
+	VPROLD       $0x1e, X4, X1
+	VPTERNLOGD   $0x96, X12, X0, X4
+	VPADDD       X4, X2, X2
+	VPROLD       $0x05, X20, X4
+	VPADDD       X4, X2, X2
+	VPADDD       752(DX), X12, X12
+	VPROLD       $0x1e, X20, X4
+	VPTERNLOGD   $0x96, X0, X1, X20
+	VPADDD       X20, X12, X12
+	VPROLD       $0x05, X2, X6
+	VPADDD       X6, X12, X12
+	VMOVDQU32    Y19, Y14
+	VPTERNLOGD   $0x96, Y18, Y13, Y14
+	VPXORD       Y8, Y14, Y14
+	VPROLD       $0x02, Y14, Y14
+	VPADDD.BCST  constantsAVX512<>+12(SB), Y14, Y8
+	VMOVDQU32    Y8, 896(DX)
+	VPADDD       768(DX), X0, X0
+	VPROLD       $0x1e, X2, X6
+	VPTERNLOGD   $0x96, X1, X4, X2
+	VPADDD       X2, X0, X0
+	VPROLD       $0x05, X12, X2
+	VPADDD       X2, X0, X0
+	VPADDD       784(DX), X1, X1
+	VPROLD       $0x1e, X12, X2
+	VPTERNLOGD   $0x96, X4, X6, X12
+	VPADDD       X12, X1, X1
+	VPROLD       $0x05, X0, X8
+	VPADDD       X8, X1, X1
+	VMOVDQU32    Y9, Y8
+	VPTERNLOGD   $0x96, Y22, Y15, Y8
+	VPXORD       Y3, Y8, Y8
+	VPROLD       $0x02, Y8, Y8
+	VPADDD.BCST  constantsAVX512<>+12(SB), Y8, Y3
+	VMOVDQU32    Y3, 928(DX)
+	VPADDD       800(DX), X4, X4
+	VPROLD       $0x1e, X0, X3
+	VPTERNLOGD   $0x96, X6, X2, X0
+	VPADDD       X0, X4, X4
+	VPROLD       $0x05, X1, X0
+	VPADDD       X0, X4, X4
+	VPADDD       816(DX), X6, X6
+	VPROLD       $0x1e, X1, X0
+	VPTERNLOGD   $0x96, X2, X3, X1
+	VPADDD       X1, X6, X6
+	VPROLD       $0x05, X4, X1
+	VPADDD       X1, X6, X6
+	VMOVDQU32    Y18, Y1
+	VPTERNLOGD   $0x96, Y5, Y17, Y1
+	VPXORD       Y7, Y1, Y1
+	VPROLD       $0x02, Y1, Y1
+	VPADDD.BCST  constantsAVX512<>+12(SB), Y1, Y1
+	VMOVDQU32    Y1, 960(DX)
+	VPADDD       832(DX), X2, X2
+	VPROLD       $0x1e, X4, X1
+	VPTERNLOGD   $0x96, X3, X0, X4
+	VPADDD       X4, X2, X2
+	VPROLD       $0x05, X6, X4
+	VPADDD       X4, X2, X2
+	VPADDD       848(DX), X3, X3
+	VPROLD       $0x1e, X6, X4
+	VPTERNLOGD   $0x96, X0, X1, X6
+	VPADDD       X6, X3, X3
+	VPROLD       $0x05, X2, X5
+	VPADDD       X5, X3, X3
+	VMOVDQU32    Y22, Y5
+	VPTERNLOGD   $0x96, Y11, Y16, Y5
+	VPXORD       Y14, Y5, Y5
+	VPROLD       $0x02, Y5, Y5
+	VPADDD.BCST  constantsAVX512<>+12(SB), Y5, Y5
+	VMOVDQU32    Y5, 992(DX)
+	VPADDD       864(DX), X0, X0
+	VPROLD       $0x1e, X2, X5
+	VPTERNLOGD   $0x96, X1, X4, X2
+	VPADDD       X2, X0, X0
+	VPROLD       $0x05, X3, X2
+	VPADDD       X2, X0, X0
+	VPADDD       880(DX), X1, X1
+	VPROLD       $0x1e, X3, X2
+	VPTERNLOGD   $0x96, X4, X5, X3
+	VPADDD       X3, X1, X1
+	VPROLD       $0x05, X0, X3
+	VPADDD       X3, X1, X1
+	VPADDD       896(DX), X4, X4
+	VPROLD       $0x1e, X0, X3
+	VPTERNLOGD   $0x96, X5, X2, X0
+	VPADDD       X0, X4, X4
+	VPROLD       $0x05, X1, X0
+	VPADDD       X0, X4, X4
+	VPADDD       912(DX), X5, X5
+	VPROLD       $0x1e, X1, X0
+	VPTERNLOGD   $0x96, X2, X3, X1
+	VPADDD       X1, X5, X5
+	VPROLD       $0x05, X4, X1
+	VPADDD       X1, X5, X5
+	VPADDD       928(DX), X2, X2
+	VPROLD       $0x1e, X4, X1
+	VPTERNLOGD   $0x96, X3, X0, X4
+	VPADDD       X4, X2, X2
+	VPROLD       $0x05, X5, X4
+	VPADDD       X4, X2, X2
+	VPADDD       944(DX), X3, X3
+	VPROLD       $0x1e, X5, X4
+	VPTERNLOGD   $0x96, X0, X1, X5
+	VPADDD       X5, X3, X3
+	VPROLD       $0x05, X2, X5
+	VPADDD       X5, X3, X3
+	VPADDD       960(DX), X0, X0
+	VPROLD       $0x1e, X2, X5
+	VPTERNLOGD   $0x96, X1, X4, X2
+	VPADDD       X2, X0, X0
+	VPROLD       $0x05, X3, X2
+	VPADDD       X2, X0, X0
+	VPADDD       976(DX), X1, X1
+	VPROLD       $0x1e, X3, X6
+	VPTERNLOGD   $0x96, X4, X5, X3
+	VPADDD       X3, X1, X1
+	VPROLD       $0x05, X0, X2
+	VPADDD       X2, X1, X1
+	VPADDD       992(DX), X4, X4
+	VPROLD       $0x1e, X0, X3
+	VPTERNLOGD   $0x96, X5, X6, X0
+	VPADDD       X0, X4, X4
+	VPROLD       $0x05, X1, X0
+	VPADDD       X0, X4, X4
+	VPADDD       1008(DX), X5, X5
+	VPROLD       $0x1e, X1, X0
+	VPTERNLOGD   $0x96, X6, X3, X1
+	VPADDD       X1, X5, X5
+	VPROLD       $0x05, X4, X1
+	VPADDD       X1, X5, X5
+	VPADDD       (BX), X5, X2
+	VPADDD       16(BX), X4, X1
+	VPADDD       32(BX), X0, X0
+	VPADDD       48(BX), X3, X5
+	VPADDD       64(BX), X6, X6
+	VINSERTI32X4 $0x01, X1, Y2, Y7
+	VINSERTI32X4 $0x01, X5, Y0, Y8
+	VINSERTI32X4 $0x01, padding5<>+0(SB), Y6, Y9
+	VPXORD       192(BX), Y7, Y3
+	VMOVDQU32    Y3, 192(BX)
+	VPXORD       224(BX), Y8, Y3
+	VMOVDQU32    Y3, 224(BX)
+	VPXORD       256(BX), X6, X3
+	VMOVDQU32    X3, 256(BX)
+	MOVQ         SI, DI
+	MOVQ         BX, SI
+	MOVQ         DI, BX
+	DECQ         CX
+	JNZ          half
+	VMOVDQU32    X2, 544(AX)
+	VMOVDQU32    X1, 560(AX)
+	VMOVDQU32    X0, 576(AX)
+	VMOVDQU32    X5, 592(AX)
+	VMOVDQU32    X6, 608(AX)
 	VZEROUPPER
 	RET

@@ -258,3 +258,18 @@ func FuzzIterate(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkIterate(b *testing.B) {
+	for _, k := range allChainKernels() {
+		for _, n := range []int{1, 4, 8, 32} {
+			b.Run(fmt.Sprintf("%v,chains=%d", k, n), func(b *testing.B) {
+				const iterations = 1000
+				chains := make([]Chain, n)
+				for b.Loop() {
+					iterate(b, k, chains, iterations)
+				}
+				b.ReportMetric(float64(n*iterations)*float64(b.N)/b.Elapsed().Seconds(), "iterations/s")
+			})
+		}
+	}
+}

@@ -21,8 +21,9 @@ type instructions interface {
 	move(from, to operand.Op)
 	add(x operand.Op, y, dst reg.VecVirtual)
 	addConstant(value uint32, dst reg.VecVirtual)
-	// addFunction adds to e the function of one of the four groups of rounds.
-	addFunction(group int, b, c, d, e reg.VecVirtual)
+	// addFunction adds to e the function of one of the four groups of rounds, and
+	// returns where b is then, rotated by 30.
+	addFunction(group int, b, c, d, e reg.VecVirtual) (rotated reg.VecVirtual)
 	addRotated5(a, e reg.VecVirtual)
 	rotate(n int, x, dst reg.VecVirtual)
 	// xor has at least two terms, a constant of not 0 among them; dst may be
@@ -158,7 +159,7 @@ func (o *twoOperands) addConstant(value uint32, dst reg.VecVirtual) {
 	o.add(constant(o, value), dst, dst)
 }
 
-func (o *twoOperands) addFunction(group int, b, c, d, e reg.VecVirtual) {
+func (o *twoOperands) addFunction(group int, b, c, d, e reg.VecVirtual) (rotated reg.VecVirtual) {
 	x := o.register()
 	o.xor2(c, d, x)
 	switch group {
@@ -174,6 +175,8 @@ func (o *twoOperands) addFunction(group int, b, c, d, e reg.VecVirtual) {
 		o.and(b, x, x)
 	}
 	o.add(x, e, e)
+	o.rotate(30, b, b)
+	return b
 }
 
 func (o *twoOperands) addRotated5(a, e reg.VecVirtual) {
@@ -209,23 +212,28 @@ func (o *twoOperands) leave() {
 	}
 }
 
-// threeOperands is AVX-512, with registers of 16 or, with its VL, of 8 words.
+// threeOperands is AVX-512, with registers of 16 or, with its VL, of 8 or 4
+// words.
 type threeOperands struct {
 	*build.Context
 	bytes int
 }
 
-func newAVX512(c *build.Context) instructions   { return &threeOperands{c, 64} }
-func newAVX512VL(c *build.Context) instructions { return &threeOperands{c, 32} }
+func newAVX512(c *build.Context) instructions    { return &threeOperands{c, 64} }
+func newAVX512VL(c *build.Context) instructions  { return &threeOperands{c, 32} }
+func newAVX512XMM(c *build.Context) instructions { return &threeOperands{c, 16} }
 
 func (o *threeOperands) name() string       { return "AVX512" }
 func (o *threeOperands) registerBytes() int { return o.bytes }
 func (o *threeOperands) constantBytes() int { return 4 }
 func (o *threeOperands) register() reg.VecVirtual {
-	if o.bytes == 64 {
+	switch o.bytes {
+	case 64:
 		return o.ZMM()
+	case 32:
+		return o.YMM()
 	}
-	return o.YMM()
+	return o.XMM()
 }
 
 func (o *threeOperands) unaligned(m operand.Mem) operand.Op { return m }
@@ -246,11 +254,12 @@ const (
 	majority = 0xE8
 )
 
-func (o *threeOperands) addFunction(group int, b, c, d, e reg.VecVirtual) {
-	x := o.register()
-	o.move(b, x) // the last of the three to be there
-	o.VPTERNLOGD(operand.U8(truthTables[group]), d, c, x)
-	o.add(x, e, e)
+func (o *threeOperands) addFunction(group int, b, c, d, e reg.VecVirtual) (rotated reg.VecVirtual) {
+	rotated = o.register()
+	o.rotate(30, b, rotated)
+	o.VPTERNLOGD(operand.U8(truthTables[group]), d, c, b)
+	o.add(b, e, e)
+	return rotated
 }
 
 func (o *threeOperands) addRotated5(a, e reg.VecVirtual) {

@@ -90,7 +90,8 @@ type group struct {
 	*vectorWriter
 	n     int
 	v     [5]reg.VecVirtual // a to e, which change names in each round
-	words [16]operand.Op    // the rolling schedule
+	words [16]operand.Op    // the rolling schedule, of which pairs, if there, has all but the message
+	pairs *pairs
 }
 
 func newGroup(w *vectorWriter, n, wordRegisters int) *group {
@@ -153,6 +154,8 @@ func (g *group) round(i int) {
 	case i < 16:
 		_, value := g.word(i)
 		g.addConstant(value+k, e)
+	case g.pairs != nil:
+		g.add(g.pairs.sums(i), e, e)
 	default:
 		g.add(g.expand(i), e, e)
 		g.addConstant(k, e)
@@ -162,13 +165,10 @@ func (g *group) round(i int) {
 		g.move(g.row(rowRotated+1), d)
 	}
 	if i >= 2 {
-		g.addFunction(i/20, b, c, d, e)
+		g.v[(81-i)%5] = g.addFunction(i/20, b, c, d, e)
 	}
 	if i >= 1 {
 		g.addRotated5(a, e)
-	}
-	if i >= 2 {
-		g.rotate(30, b, b)
 	}
 }
 

@@ -19,8 +19,9 @@ var files = map[string][]func(c *build.Context){
 	"stream_amd64":      {writeSHANI, writeScalar, writeAVX2},
 	"chains_sse2_amd64": vectorChains(vectorKernel{newSSE2, 1, 8}, vectorKernel{newSSE2, 2, 1}),
 	"chains_avx2_amd64": vectorChains(vectorKernel{newAVX2, 1, 8}, vectorKernel{newAVX2, 2, 1}),
-	"chains_avx512_amd64": vectorChains(
+	"chains_avx512_amd64": append(vectorChains(
 		vectorKernel{newAVX512VL, 1, 16}, vectorKernel{newAVX512, 1, 16}, vectorKernel{newAVX512, 2, 8}),
+		writePairsData, writePairedChains),
 	"chains_shani_amd64": {
 		writeSHANIChainsData,
 		writeSHANIChains(1), writeSHANIChains(2), writeSHANIChains(3), writeSHANIChains(4),
