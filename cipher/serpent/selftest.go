@@ -44,7 +44,7 @@ func SelfTest(k Kernel) error {
 }
 
 // selfTestRuns are lengths in blocks for which kernels take passes of each size.
-var selfTestRuns = [...]int{selfTestBlocks, 32, 48, 64, 96}
+var selfTestRuns = [...]int{1, 2, 4, 8, selfTestBlocks, 32, 48, 64, 96}
 
 // selfTestBlocks is a length of which kernels leave some over.
 const selfTestBlocks = 29

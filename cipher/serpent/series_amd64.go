@@ -8,7 +8,7 @@ import "unsafe"
 // clear and wipe the scratch memory of a large pass.
 func (c *Cipher) seriesVector(dst, src []byte, s *series, d direction) (done int) {
 	switch {
-	case len(src) < c.passes().least*BlockSize:
+	case c.passes().size(len(src)) == 0:
 		return 0
 	case len(src) <= smallPass:
 		return c.seriesSmall(dst, src, s, d)
@@ -70,14 +70,20 @@ func (c *Cipher) fillSeries(dst, src []byte, s *series) {
 // fillSector does the same for blocks of one sector.
 func (c *Cipher) fillSector(dst, src []byte, s *series) {
 	n := len(src)
-	if s.kind == ciphertexts {
+	filled := false
+	switch s.kind {
+	case tweaks:
+		filled = c.fillTweaks(dst, n, &s.next)
+	case counters:
+		filled = c.fillCounters(dst, n, s.next.counter())
+	case ciphertexts:
 		s.next.store(dst)
 		copy(dst[BlockSize:n], src)
 		// The plaintext may take its place.
 		s.next = loadBlock(src[n-BlockSize:])
 		return
 	}
-	if s.kind == tweaks && c.fillTweaks(dst, n, &s.next) || s.kind == counters && c.fillCounters(dst, n, s.next.counter()) {
+	if filled {
 		s.next = s.after(loadBlock(dst[n-BlockSize:]))
 		return
 	}

@@ -12,8 +12,8 @@ var requirements = []struct {
 	features []cpuid.FeatureID
 }{
 	{SSE2, []cpuid.FeatureID{cpuid.SSE2}},
-	{AVX2, []cpuid.FeatureID{cpuid.SSE2, cpuid.AVX2}},
-	{AVX512, []cpuid.FeatureID{cpuid.SSE2, cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.AVX512VL}},
+	{AVX2, []cpuid.FeatureID{cpuid.SSE2, cpuid.AVX, cpuid.AVX2}},
+	{AVX512, []cpuid.FeatureID{cpuid.SSE2, cpuid.AVX, cpuid.AVX2, cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.AVX512VL}},
 }
 
 func vectorKernels() []Kernel { return usable(&cpuid.CPU) }

@@ -3,7 +3,10 @@
 package serpent
 
 import (
+	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/cpuid/v2"
@@ -21,13 +24,13 @@ func TestVectorKernelsOfCPU(t *testing.T) {
 		{"SSE2", []cpuid.FeatureID{cpuid.SSE, cpuid.SSE2}, []Kernel{SSE2}},
 		{"AVX but not AVX2", []cpuid.FeatureID{cpuid.SSE2, cpuid.AVX}, []Kernel{SSE2}},
 		{"Haswell", []cpuid.FeatureID{cpuid.SSE2, cpuid.AVX, cpuid.AVX2}, []Kernel{SSE2, AVX2}},
-		{"Knights Landing", []cpuid.FeatureID{cpuid.SSE2, cpuid.AVX2, cpuid.AVX512F, cpuid.AVX512CD}, []Kernel{SSE2, AVX2}},
-		{"Skylake-X", []cpuid.FeatureID{cpuid.SSE2, cpuid.AVX2, cpuid.AVX512F, cpuid.AVX512CD, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.AVX512VL}, []Kernel{SSE2, AVX2, AVX512}},
+		{"Knights Landing", []cpuid.FeatureID{cpuid.SSE2, cpuid.AVX, cpuid.AVX2, cpuid.AVX512F, cpuid.AVX512CD}, []Kernel{SSE2, AVX2}},
+		{"Skylake-X", []cpuid.FeatureID{cpuid.SSE2, cpuid.AVX, cpuid.AVX2, cpuid.AVX512F, cpuid.AVX512CD, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.AVX512VL}, []Kernel{SSE2, AVX2, AVX512}},
 	}
 	// All four are needed.
 	wide := []cpuid.FeatureID{cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.AVX512VL}
 	for i, lacking := range wide {
-		cases = append(cases, cpuCase{"without " + lacking.String(), append([]cpuid.FeatureID{cpuid.SSE2, cpuid.AVX2}, slices.Delete(slices.Clone(wide), i, i+1)...), []Kernel{SSE2, AVX2}})
+		cases = append(cases, cpuCase{"without " + lacking.String(), append([]cpuid.FeatureID{cpuid.SSE2, cpuid.AVX, cpuid.AVX2}, slices.Delete(slices.Clone(wide), i, i+1)...), []Kernel{SSE2, AVX2}})
 	}
 	for _, c := range cases {
 		var cpu cpuid.CPUInfo
@@ -38,6 +41,39 @@ func TestVectorKernelsOfCPU(t *testing.T) {
 	}
 	if !slices.Contains(Kernels(), SSE2) {
 		t.Error("this amd64 CPU has no SSE2, which all have")
+	}
+}
+
+// TestRequirements compares what each kernel asks the CPU for with what its
+// instructions need, as the generator has it above each function.
+func TestRequirements(t *testing.T) {
+	requires := regexp.MustCompile(`(?m)^// Requires: (.*)$`)
+	for _, r := range requirements {
+		// All gather some sectors by SSE2.
+		needed := map[string]bool{cpuid.SSE2.String(): true}
+		file := "kernels_" + r.kernel.String() + "_amd64.s"
+		code, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := requires.FindAllSubmatch(code, -1)
+		if functions := strings.Count(string(code), "\nTEXT "); len(lines) != functions || functions == 0 {
+			t.Errorf("%s: %d functions, and what %d of them require", file, functions, len(lines))
+		}
+		for _, line := range lines {
+			for name := range strings.SplitSeq(string(line[1]), ", ") {
+				needed[name] = true
+			}
+		}
+		for _, feature := range r.features {
+			if !needed[feature.String()] {
+				t.Errorf("%v asks for %v, which it does not need", r.kernel, feature)
+			}
+			delete(needed, feature.String())
+		}
+		if len(needed) > 0 {
+			t.Errorf("%v does not ask for %v, which it needs", r.kernel, needed)
+		}
 	}
 }
 
@@ -54,7 +90,7 @@ func TestPasses(t *testing.T) {
 		{AVX2, 2, nil}, {AVX2, 7, []int{7}}, {AVX2, 8, []int{8}}, {AVX2, 26, []int{24}}, {AVX2, 32, []int{16, 16}},
 		{AVX2, 256, []int{24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 16}},
 		{AVX512, 1, []int{1}}, {AVX512, 17, []int{16, 1}}, {AVX512, 32, []int{32}}, {AVX512, 80, []int{48, 32}},
-		{AVX512, 96, []int{96}}, {AVX512, 128, []int{64, 64}}, {AVX512, 256, []int{96, 96, 64}},
+		{AVX512, 96, []int{96}}, {AVX512, 128, []int{64, 64}}, {AVX512, 176, []int{48, 64, 64}}, {AVX512, 256, []int{96, 96, 64}},
 	} {
 		var got []int
 		p := passesOf[c.kernel]
@@ -64,6 +100,44 @@ func TestPasses(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%v, %d blocks: got passes of %v, want %v", c.kernel, c.blocks, got, c.want)
+		}
+	}
+}
+
+// TestRoom looks at how wide a pass is that has to be filled up.
+func TestRoom(t *testing.T) {
+	for _, c := range []struct {
+		kernel       Kernel
+		blocks, want int
+	}{
+		{SSE2, 3, 4}, {SSE2, 8, 8}, {AVX2, 3, 8}, {AVX2, 24, 24},
+		{AVX512, 1, 1}, {AVX512, 2, 2}, {AVX512, 3, 4}, {AVX512, 4, 4}, {AVX512, 5, 8}, {AVX512, 8, 8}, {AVX512, 9, 16}, {AVX512, 16, 16},
+	} {
+		if got := passesOf[c.kernel].room(c.blocks); got != c.want {
+			t.Errorf("%v, %d blocks: room for %d, want %d", c.kernel, c.blocks, got, c.want)
+		}
+	}
+}
+
+// TestSelfTestTakesEachSize holds that the lengths of the self test make each
+// kernel run every size of pass that it has.
+func TestSelfTestTakesEachSize(t *testing.T) {
+	for _, k := range Kernels()[1:] {
+		p := passesOf[k]
+		untested := map[int]bool{}
+		for _, blocks := range p.parts {
+			untested[blocks] = true
+		}
+		for _, groups := range p.groups[1:] {
+			untested[groups*p.group] = true
+		}
+		for _, run := range selfTestRuns {
+			for left := run * BlockSize; p.size(left) > 0; left -= p.size(left) {
+				delete(untested, p.room(p.size(left)/BlockSize))
+			}
+		}
+		if len(untested) > 0 {
+			t.Errorf("%v: no pass of so many blocks: %v", k, untested)
 		}
 	}
 }
