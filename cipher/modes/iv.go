@@ -50,7 +50,7 @@ func benbiShift(m mode) uint {
 // makeIVs writes an IV for each 16 bytes of ivs: the first for the sector
 // numbered first, and so on. Numbers wrap around at 2^64.
 func (s *Sectors) makeIVs(ivs []byte, first uint64) {
-	step := s.unitsPerSector
+	step := uint64(s.sectorSize / unitSize)
 	switch s.iv {
 	case ivNull:
 		clear(ivs)
@@ -61,7 +61,8 @@ func (s *Sectors) makeIVs(ivs []byte, first uint64) {
 	case ivPlain64BE:
 		bigEndianIVs(ivs, first, step)
 	case ivBenbi:
-		bigEndianIVs(ivs, first<<s.benbiShift+1, step<<s.benbiShift)
+		shift := benbiShift(s.mode)
+		bigEndianIVs(ivs, first<<shift+1, step<<shift)
 	case ivESSIV:
 		littleEndianIVs(ivs, first, step, math.MaxUint64)
 		s.keys.essiv.EncryptBlocks(ivs, ivs)

@@ -58,14 +58,12 @@ func (e SectorSizeError) Error() string {
 // Sectors encrypts and decrypts sectors of one size under one key. Its methods
 // but Wipe may be called concurrently, and allocate nothing.
 type Sectors struct {
-	mode           mode
-	iv             ivKind
-	benbiShift     uint
-	sectorSize     int
-	unitsPerSector uint64
-	kernel         serpent.Kernel
-	keys           *keys
-	freeKeys       func()
+	mode       mode
+	iv         ivKind
+	sectorSize int
+	kernel     serpent.Kernel
+	keys       *keys
+	freeKeys   func()
 }
 
 // keys live in locked memory; what the mode and the IV do not need stays zero.
@@ -91,12 +89,10 @@ func New(spec string, key []byte, sectorSize int, kernel serpent.Kernel) (*Secto
 		return nil, SectorSizeError(sectorSize)
 	}
 	s := &Sectors{
-		mode:           mode(slices.Index(modeNames, parsed.Mode)),
-		iv:             ivKind(slices.Index(ivNames, parsed.IV)),
-		sectorSize:     sectorSize,
-		unitsPerSector: uint64(sectorSize / unitSize),
+		mode:       mode(slices.Index(modeNames, parsed.Mode)),
+		iv:         ivKind(slices.Index(ivNames, parsed.IV)),
+		sectorSize: sectorSize,
 	}
-	s.benbiShift = benbiShift(s.mode)
 	s.keys, s.freeKeys = secret.Value[keys]()
 	clearStack() // lest it grows, and its old place keeps what was there
 	err = s.setKeys(key, parsed.IVHash, kernel)
