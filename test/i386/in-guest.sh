@@ -13,7 +13,7 @@ run() { # run PROGRAM KERNEL TESTS
 	# An emulated processor is slow enough for goroutines to be stopped in the
 	# midst of the ciphers, which saves registers to stacks that tests look at.
 	said=$(cd "$(dirname "$1")" && GODEBUG=asyncpreemptoff=1 SERPCRYPT_EXPECT_KERNEL=$2 \
-		"./$(basename "$1")" -test.v -test.timeout 10m -test.run "$3" -test.skip "$without" 2>&1) ||
+		"./$(basename "$1")" -test.v -test.timeout 20m -test.run "$3" -test.skip "$without" 2>&1) ||
 		verdict=FAIL
 	until mkdir /tmp/printing 2>/dev/null; do sleep 0.1; done
 	printf '%s\n%s\tserpcrypt/%s\t%ss\n' "$said" "$verdict" "$1" $((SECONDS - start))
