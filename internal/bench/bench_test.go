@@ -192,6 +192,28 @@ func TestRunStopsWithContext(t *testing.T) {
 	}
 }
 
+// What a contest holds is given back, whether or not it comes to it.
+func TestRunCloses(t *testing.T) {
+	defer func(all []suite) { suites = all }(suites)
+	closed := 0
+	output := make([]byte, 1)
+	held := contest{
+		contestants: []contestant{{"c", alone(func() { output[0] = 1 }), output}},
+		report:      func([]cpucycles.Cost) {},
+		close:       func() { closed++ },
+	}
+	suites = []suite{{name: "held", contests: func(*Report, serpent.Kernel) ([]contest, error) { return []contest{held, held}, nil }}}
+	run(t, Options{})
+	if closed != 2 {
+		t.Errorf("%d of 2 contests were closed", closed)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Run(ctx, Options{Each: atOnce}); err == nil || closed != 4 {
+		t.Errorf("cancelled: error is %v, %d of 2 contests were closed", err, closed-2)
+	}
+}
+
 func TestWrongOutputIsFound(t *testing.T) {
 	fill := func(name string, b byte) contestant {
 		p := make([]byte, 3)

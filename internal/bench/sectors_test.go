@@ -92,6 +92,31 @@ func TestReportOfARun(t *testing.T) {
 	}
 }
 
+// When all contests are closed no key is left.
+func TestSectorsAreWiped(t *testing.T) {
+	contests, err := sectorsContests(&Report{}, serpent.Auto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range contests {
+		if c.close != nil {
+			c.close()
+		}
+	}
+	for _, c := range contests {
+		for _, x := range c.contestants {
+			func() {
+				defer func() {
+					if got, want := recover(), "modes: used after Wipe"; got != want {
+						t.Errorf("%s, %s: panic %v, want %s", c.what, x.name, got, want)
+					}
+				}()
+				x.shares[0]()
+			}()
+		}
+	}
+}
+
 // Every mode computes something of its own, and decryption undoes encryption.
 func TestSectorModes(t *testing.T) {
 	src := testBytes(4096)
