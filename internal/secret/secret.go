@@ -80,11 +80,18 @@ func (b *Buffer) Close() {
 // frees it. T must not contain pointers, since the garbage collector does not
 // look there: Value panics if it does.
 func Value[T any]() (v *T, free func()) {
+	values, free := Slice[T](1)
+	return &values[0], free
+}
+
+// Slice is as Value, for n values in a row.
+func Slice[T any](n int) (values []T, free func()) {
 	if t := reflect.TypeFor[T](); hasPointers(t) {
 		panic("secret: " + t.String() + " contains pointers")
 	}
-	b := New(int(unsafe.Sizeof(*v)))
-	return (*T)(unsafe.Pointer(unsafe.SliceData(b.pages))), b.Close
+	var one T
+	b := New(n * int(unsafe.Sizeof(one)))
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b.pages))), n), b.Close
 }
 
 func hasPointers(t reflect.Type) bool {

@@ -98,6 +98,23 @@ func TestValue(t *testing.T) {
 	free()
 	free()
 
+	row, free := Slice[keys](300) // more than a page
+	if len(row) != 300 || cap(row) != 300 {
+		t.Errorf("%d values, room for %d", len(row), cap(row))
+	}
+	for i := range row {
+		if row[i] != (keys{}) {
+			t.Errorf("value %d is not zero: %v", i, row[i])
+		}
+		row[i].words[0] = 1
+	}
+	free()
+	none, free := Slice[keys](0)
+	if len(none) != 0 {
+		t.Errorf("%d values, want none", len(none))
+	}
+	free()
+
 	type pointing struct{ _ [1]*int }
 	defer func() {
 		if recover() == nil {
