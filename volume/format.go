@@ -16,8 +16,8 @@ type Params struct {
 	Cipher           string // DefaultCipher
 	KeyBits          int    // DefaultKeyBits
 	Hash             string // DefaultHash
-	Iterations       int    // of PBKDF2 for the passphrase, as kdf.Calibrate finds them
-	DigestIterations int    // of PBKDF2 for the volume key's digest; an eighth of Iterations
+	Iterations       int    // of PBKDF2 for the passphrase, as UnlockSpeed.Iterations finds them
+	DigestIterations int    // of PBKDF2 for the volume key's digest; DigestIterations(Iterations)
 	UUID             string // random
 	Slot             int    // key slot to use, from 0
 	PayloadOffset    int64  // bytes; the first multiple of 1 MiB behind the key slots
@@ -30,6 +30,13 @@ const (
 	DefaultKeyBits = 512
 	DefaultHash    = "sha1"
 )
+
+// The digest takes one iteration for so many of a key slot, as with cryptsetup.
+const digestShare = 8
+
+// DigestIterations returns how many the volume key's digest takes by default, if
+// key slots take so many.
+func DigestIterations(iterations int) int { return max(iterations/digestShare, kdf.MinIterations) }
 
 // ParamError says what about a parameter is not possible. Others that Format
 // returns are *modes.SpecError and *hashes.UnknownError.
@@ -46,7 +53,7 @@ func (p Params) withDefaults() Params {
 		p.Hash = DefaultHash
 	}
 	if p.DigestIterations == 0 {
-		p.DigestIterations = max(p.Iterations/8, kdf.MinIterations)
+		p.DigestIterations = DigestIterations(p.Iterations)
 	}
 	return p
 }
@@ -101,7 +108,8 @@ type Formatted struct {
 // the space for key material with random bytes and writes that of one slot.
 // Then the payload can be filled through Open, and Commit ends the work.
 //
-// When ctx is done, Format returns at once; nothing is written from then on.
+// When ctx is done, Format returns within milliseconds; nothing is written from
+// then on.
 // Parameters and size are checked before anything is written; errors about
 // them are a *SizeError or those of Params.
 func Format(ctx context.Context, s Store, passphrase []byte, p Params) (*Formatted, error) {
@@ -142,26 +150,22 @@ type sealedKey struct {
 }
 
 func sealKey(ctx context.Context, h luks1.Header, passphrase []byte, p Params) (*sealedKey, error) {
-	ownPassphrase := secretCopy(passphrase)
 	key := secret.New(p.KeyBits / 8)
 	if p.VolumeKey != nil {
 		copy(key.Bytes(), p.VolumeKey)
 	} else {
 		rand.Read(key.Bytes())
 	}
-	return beside(ctx, func() (*sealedKey, error) {
-		defer ownPassphrase.Close()
-		err := h.SetDigest(key.Bytes(), p.DigestIterations)
-		var slot *luks1.SealedSlot
-		if err == nil {
-			slot, err = h.SealSlot(p.Slot, key.Bytes(), ownPassphrase.Bytes(), p.Iterations)
-		}
-		if err != nil {
-			key.Close()
-			return nil, err
-		}
-		return &sealedKey{h, key, slot}, nil
-	}, func(s *sealedKey) { s.key.Close() })
+	err := h.SetDigest(ctx, key.Bytes(), p.DigestIterations)
+	var slot *luks1.SealedSlot
+	if err == nil {
+		slot, err = h.SealSlot(ctx, p.Slot, key.Bytes(), passphrase, p.Iterations)
+	}
+	if err != nil {
+		key.Close()
+		return nil, err
+	}
+	return &sealedKey{h, key, slot}, nil
 }
 
 // destroyHeaders makes LUKS headers unrecognisable, among them the second ones

@@ -57,7 +57,7 @@ func TestFormatThenOpen(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			key, err := Unlock(background, s, passphrase, AnySlot)
+			key, err := Unlock(background, s, passphrase, AnySlot, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +111,7 @@ func TestFormatWithVolumeKey(t *testing.T) {
 	p := quick
 	p.VolumeKey = []byte("0123456789abcdef")
 	s := format(t, p, 512)
-	key, err := Unlock(background, s, passphrase, AnySlot)
+	key, err := Unlock(background, s, passphrase, AnySlot, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,11 +369,11 @@ func stateOf(t *testing.T, s Store, oldPassphrase []byte, filled bool) string {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	if key, err := Unlock(background, s, oldPassphrase, AnySlot); err == nil {
+	if key, err := Unlock(background, s, oldPassphrase, AnySlot, nil); err == nil {
 		key.Close()
 		return "old"
 	}
-	key, err := Unlock(background, s, passphrase, AnySlot)
+	key, err := Unlock(background, s, passphrase, AnySlot, nil)
 	if err != nil {
 		return "broken"
 	}
@@ -429,7 +429,7 @@ func TestSaltsKeysAndUUIDsDiffer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, err := Unlock(background, s, passphrase, AnySlot)
+		key, err := Unlock(background, s, passphrase, AnySlot, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ func testGolden(t *testing.T, images []*golden.Image) {
 		s := faultstore.New(bytes.Clone(content))
 		for slot, passphrase := range image.Passphrases {
 			t.Run(fmt.Sprintf("%s,slot=%d", image.Name, slot), func(t *testing.T) {
-				key, err := Unlock(background, s, passphrase, AnySlot)
+				key, err := Unlock(background, s, passphrase, AnySlot, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"context"
 	"fmt"
 
 	"serpcrypt/internal/secret"
@@ -61,10 +62,11 @@ type container interface {
 	validate() error
 	// usableSlots returns the key slots in use, the cheapest first.
 	usableSlots() []int
-	// openSlot returns the volume key, or ErrPassphrase.
-	openSlot(slot int, passphrase []byte) (*secret.Buffer, error)
+	// openSlots returns the first of the slots that opens and the volume key, or
+	// ErrPassphrase.
+	openSlots(ctx context.Context, slots []int, passphrase []byte) (slot int, key *secret.Buffer, err error)
 	// checkKey returns ErrVolumeKey for a key that is not the container's.
-	checkKey(key []byte) error
+	checkKey(ctx context.Context, key []byte) error
 	// extents returns where the volume's sectors are, in order and without gap.
 	extents() ([]extent, error)
 }

@@ -65,7 +65,7 @@ func open(t testing.TB, s Store, o Options) *Volume {
 // unlocked returns the volume key until the test ends.
 func unlocked(t testing.TB, s Store) *Key {
 	t.Helper()
-	key, err := Unlock(background, s, passphrase, AnySlot)
+	key, err := Unlock(background, s, passphrase, AnySlot, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

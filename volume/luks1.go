@@ -2,6 +2,7 @@ package volume
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -91,26 +92,24 @@ func (c *luks1Container) usableSlots() []int {
 			slots = append(slots, i)
 		}
 	}
-	// A slot with very many iterations must not hold up the others.
 	slices.SortStableFunc(slots, func(a, b int) int {
 		return cmp.Compare(c.h.Slots[a].Iterations, c.h.Slots[b].Iterations)
 	})
 	return slots
 }
 
-func (c *luks1Container) openSlot(slot int, passphrase []byte) (*secret.Buffer, error) {
-	key, err := c.h.OpenSlot(c.store, slot, passphrase)
+func (c *luks1Container) openSlots(ctx context.Context, slots []int, passphrase []byte) (int, *secret.Buffer, error) {
+	slot, key, err := c.h.OpenSlots(ctx, c.store, slots, passphrase)
 	if errors.Is(err, luks1.ErrMismatch) {
-		return nil, ErrPassphrase
+		err = ErrPassphrase
+	} else if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("volume: %w", err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("volume: %w", err)
-	}
-	return key, nil
+	return slot, key, err
 }
 
-func (c *luks1Container) checkKey(key []byte) error {
-	err := c.h.CheckKey(key)
+func (c *luks1Container) checkKey(ctx context.Context, key []byte) error {
+	err := c.h.CheckKey(ctx, key)
 	if errors.Is(err, luks1.ErrMismatch) {
 		return ErrVolumeKey
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"serpcrypt/internal/secret"
 )
@@ -22,20 +23,25 @@ type Key struct {
 // Close wipes the key.
 func (k *Key) Close() { k.Bytes.Close() }
 
-// Unlock finds the volume key by a passphrase, in one key slot or in any. It
-// returns at once with the error of ctx when that is done, though a derivation
-// that has begun goes on until its end, with a copy of the passphrase.
+// SlowSlot is told of a key slot, before its derivation begins, that it takes
+// longer than a minute here, and about how long.
+type SlowSlot func(slot int, about time.Duration)
+
+// Unlock finds the volume key by a passphrase, in one key slot or in any. All
+// slots are tried side by side, but slow ones only if no other has opened, one
+// after another, and slow is told before, unless it is nil.
 //
-// Errors: ErrPassphrase, ErrNoKeySlot, a *FormatError, or those of the store.
-func Unlock(ctx context.Context, s Store, passphrase []byte, slot int) (*Key, error) {
+// When ctx is done, it returns the error of that within milliseconds. Other
+// errors: ErrPassphrase, ErrNoKeySlot, a *FormatError, or those of the store.
+func Unlock(ctx context.Context, s Store, passphrase []byte, slot int, slow SlowSlot) (*Key, error) {
 	c, err := openContainer(s)
 	if err != nil {
 		return nil, err
 	}
-	return unlock(ctx, c, passphrase, slot)
+	return unlock(ctx, c, passphrase, slot, slow)
 }
 
-func unlock(ctx context.Context, c container, passphrase []byte, slot int) (*Key, error) {
+func unlock(ctx context.Context, c container, passphrase []byte, slot int, slow SlowSlot) (*Key, error) {
 	slots := c.usableSlots()
 	if slot != AnySlot {
 		if !slices.Contains(slots, slot) {
@@ -46,9 +52,14 @@ func unlock(ctx context.Context, c container, passphrase []byte, slot int) (*Key
 	if len(slots) == 0 {
 		return nil, ErrNoKeySlot
 	}
+	times, err := slowSlots(ctx, c.header(), slots)
+	if err != nil {
+		return nil, err
+	}
+	quick := len(slots) - len(times)
 	var unreadable error
-	for _, slot := range slots {
-		key, err := openSlot(ctx, c, slot, passphrase)
+	try := func(slots []int) (*Key, error) {
+		slot, key, err := c.openSlots(ctx, slots, passphrase)
 		switch {
 		case err == nil:
 			return &Key{key, slot}, nil
@@ -57,6 +68,18 @@ func unlock(ctx context.Context, c container, passphrase []byte, slot int) (*Key
 		case !errors.Is(err, ErrPassphrase):
 			unreadable = errors.Join(unreadable, err)
 		}
+		return nil, nil
+	}
+	if key, err := try(slots[:quick]); key != nil || err != nil {
+		return key, err
+	}
+	for i, t := range times {
+		if slow != nil {
+			slow(slots[quick+i], t)
+		}
+		if key, err := try(slots[quick+i:][:1]); key != nil || err != nil {
+			return key, err
+		}
 	}
 	if unreadable != nil {
 		return nil, unreadable
@@ -64,8 +87,36 @@ func unlock(ctx context.Context, c container, passphrase []byte, slot int) (*Key
 	return nil, ErrPassphrase
 }
 
+const (
+	slowTime = time.Minute
+	// No machine takes slowTime for so few iterations of slot and digest.
+	neverSlow = 1_000_000
+	// As the speed need not be known well.
+	shortMeasurement = 4 * time.Millisecond
+)
+
+// slowSlots returns the times of those slots at the end that are slow. The slots
+// are in the order of their iterations.
+func slowSlots(ctx context.Context, h *Header, slots []int) ([]time.Duration, error) {
+	most := h.Slots[slots[len(slots)-1]].Iterations
+	if max(most, h.DigestIterations) <= neverSlow {
+		return nil, nil
+	}
+	speed, err := MeasureUnlockSpeed(ctx, h.Hash, h.KeyBytes, shortMeasurement)
+	if err != nil {
+		return nil, err
+	}
+	var times []time.Duration
+	for _, slot := range slots {
+		if t := speed.Time(h.Slots[slot].Iterations, h.DigestIterations); t > slowTime {
+			times = append(times, t)
+		}
+	}
+	return times, nil
+}
+
 // CheckKey makes a Key of the bytes of a volume key, which it copies. Like
-// Unlock it returns at once when ctx is done.
+// Unlock it returns soon when ctx is done.
 //
 // Errors: ErrVolumeKey, a *FormatError, or those of the store.
 func CheckKey(ctx context.Context, s Store, key []byte) (*Key, error) {
@@ -73,59 +124,14 @@ func CheckKey(ctx context.Context, s Store, key []byte) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checkKey(ctx, c, key)
-}
-
-func checkKey(ctx context.Context, c container, key []byte) (*Key, error) {
-	own := secretCopy(key)
-	return beside(ctx, func() (*Key, error) {
-		if err := c.checkKey(own.Bytes()); err != nil {
-			own.Close()
-			return nil, err
-		}
-		return &Key{own, AnySlot}, nil
-	}, (*Key).Close)
-}
-
-func openSlot(ctx context.Context, c container, slot int, passphrase []byte) (*secret.Buffer, error) {
-	own := secretCopy(passphrase)
-	return beside(ctx, func() (*secret.Buffer, error) {
-		defer own.Close()
-		return c.openSlot(slot, own.Bytes())
-	}, (*secret.Buffer).Close)
+	if err := c.checkKey(ctx, key); err != nil {
+		return nil, err
+	}
+	return &Key{secretCopy(key), AnySlot}, nil
 }
 
 func secretCopy(b []byte) *secret.Buffer {
 	own := secret.New(len(b))
 	copy(own.Bytes(), b)
 	return own
-}
-
-// beside runs work, which nothing can interrupt, and returns what it does, or
-// the error of ctx as soon as that is done. Then work goes on by itself, and
-// what it gives in the end is dropped. So it must use nothing that the caller
-// may take away meanwhile.
-func beside[T any](ctx context.Context, work func() (T, error), drop func(T)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result)
-	go func() {
-		value, err := work()
-		select {
-		case done <- result{value, err}:
-		case <-ctx.Done():
-			if err == nil {
-				drop(value)
-			}
-		}
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
-	}
 }

@@ -5,14 +5,17 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"serpcrypt/internal/faultstore"
 	"serpcrypt/internal/golden"
 	"serpcrypt/internal/secret"
+	"serpcrypt/kdf"
 )
 
 func TestUnlock(t *testing.T) {
@@ -20,7 +23,7 @@ func TestUnlock(t *testing.T) {
 	p.Slot = 5
 	s := format(t, p, 512)
 	for _, slot := range []int{AnySlot, 5} {
-		key, err := Unlock(background, s, passphrase, slot)
+		key, err := Unlock(background, s, passphrase, slot, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,12 +33,12 @@ func TestUnlock(t *testing.T) {
 		key.Close()
 	}
 	for _, wrong := range [][]byte{nil, []byte("correct hors"), []byte("correct horse\n"), []byte("Correct horse")} {
-		if key, err := Unlock(background, s, wrong, AnySlot); key != nil || err != ErrPassphrase {
+		if key, err := Unlock(background, s, wrong, AnySlot, nil); key != nil || err != ErrPassphrase {
 			t.Errorf("%q: %v, want ErrPassphrase", wrong, err)
 		}
 	}
 	for _, slot := range []int{0, 4, 6, 7, 8, -2, 1 << 30} {
-		if key, err := Unlock(background, s, passphrase, slot); key != nil || !errors.Is(err, ErrNoKeySlot) {
+		if key, err := Unlock(background, s, passphrase, slot, nil); key != nil || !errors.Is(err, ErrNoKeySlot) {
 			t.Errorf("slot %d: %v, want ErrNoKeySlot", slot, err)
 		}
 	}
@@ -43,13 +46,14 @@ func TestUnlock(t *testing.T) {
 
 // Where fields are in the header: LUKS1 On-Disk Format 1.2.3, tables 1 and 2.
 const (
-	atPayloadSector = 104
-	atSlots         = 208
-	slotLength      = 48
-	atActive        = 0
-	atIterations    = 4
-	atMaterial      = 40
-	atStripes       = 44
+	atPayloadSector    = 104
+	atDigestIterations = 164
+	atSlots            = 208
+	slotLength         = 48
+	atActive           = 0
+	atIterations       = 4
+	atMaterial         = 40
+	atStripes          = 44
 )
 
 // putField overwrites a 32-bit field.
@@ -75,7 +79,7 @@ func imageNamed(t testing.TB, name string) (*golden.Image, *faultstore.Store) {
 func TestDamagedSlotsLeaveTheOthersUsable(t *testing.T) {
 	image, s := imageNamed(t, "l1-keyfile") // slots 0 and 1
 	unlock := func(slot int) (int, error) {
-		key, err := Unlock(background, s, image.Passphrases[slot], AnySlot)
+		key, err := Unlock(background, s, image.Passphrases[slot], AnySlot, nil)
 		if err != nil {
 			return noSlot, err
 		}
@@ -120,7 +124,7 @@ func TestDamagedSlotsLeaveTheOthersUsable(t *testing.T) {
 	if got, err := unlock(1); got != 1 || err != nil {
 		t.Errorf("slot 0 invalid: passphrase 1 opens %d, %v", got, err)
 	}
-	if _, err := Unlock(background, s, image.Passphrases[0], 0); !errors.Is(err, ErrNoKeySlot) {
+	if _, err := Unlock(background, s, image.Passphrases[0], 0, nil); !errors.Is(err, ErrNoKeySlot) {
 		t.Errorf("slot 0 invalid: %v, want ErrNoKeySlot", err)
 	}
 	putSlotField(t, s, 1, atActive, 0xDEAD)
@@ -144,66 +148,118 @@ func TestCheapSlotsComeFirst(t *testing.T) {
 	}
 }
 
-// slowContainer takes as long as the test wants.
-type slowContainer struct {
+const forEver = kdf.MaxIterations // minutes at least
+
+// listContainer says which slots are tried, and in what order.
+type listContainer struct {
 	container
-	began, goOn chan struct{}
-	used        []byte // the passphrase or key
+	iterations map[int]int // of each slot
+	slots      []int
+	opens      int
+	events     []string
 }
 
-func (c *slowContainer) usableSlots() []int { return []int{3, 1} }
+func (c *listContainer) usableSlots() []int { return c.slots }
 
-func (c *slowContainer) openSlot(slot int, passphrase []byte) (*secret.Buffer, error) {
-	c.began <- struct{}{}
-	<-c.goOn
-	c.used = bytes.Clone(passphrase)
-	close(c.began)
-	return secret.New(16), nil
+func (c *listContainer) header() *Header {
+	h := &Header{Hash: "sha1", KeyBytes: 64, DigestIterations: 1000, Slots: make([]Slot, 8)}
+	for slot, n := range c.iterations {
+		h.Slots[slot].Iterations = n
+	}
+	return h
 }
 
-func (c *slowContainer) checkKey(key []byte) error {
-	_, err := c.openSlot(0, key)
-	return err
+func (c *listContainer) openSlots(_ context.Context, slots []int, _ []byte) (int, *secret.Buffer, error) {
+	if len(slots) > 0 {
+		c.events = append(c.events, fmt.Sprint("try ", slots))
+	}
+	if slices.Contains(slots, c.opens) {
+		return c.opens, secret.New(64), nil
+	}
+	return noSlot, nil, ErrPassphrase
 }
 
-func TestUnlockDoesNotWaitWhenCancelled(t *testing.T) {
-	c := &slowContainer{began: make(chan struct{}), goOn: make(chan struct{})}
+// TestSlowSlotsComeLast: each is announced, and none before it is needed.
+func TestSlowSlotsComeLast(t *testing.T) {
+	mixed := map[int]int{5: 1000, 2: 4000, 0: forEver - 1, 7: forEver}
+	for _, c := range []struct {
+		name string
+		slot int // asked for
+		in   int // opens with the passphrase
+		want []string
+	}{
+		{"none opens", AnySlot, noSlot, []string{"try [5 2]", "slow 0", "try [0]", "slow 7", "try [7]"}},
+		{"a quick one", AnySlot, 2, []string{"try [5 2]"}},
+		{"a slow one", AnySlot, 0, []string{"try [5 2]", "slow 0", "try [0]"}},
+		{"only a quick one is asked for", 5, 5, []string{"try [5]"}},
+		{"only a slow one is asked for", 7, 7, []string{"slow 7", "try [7]"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := &listContainer{iterations: mixed, slots: []int{5, 2, 0, 7}, opens: c.in}
+			key, err := unlock(background, l, passphrase, c.slot, func(slot int, about time.Duration) {
+				if about <= time.Minute {
+					t.Errorf("slot %d takes %v only", slot, about)
+				}
+				l.events = append(l.events, fmt.Sprint("slow ", slot))
+			})
+			if c.in == noSlot && err != ErrPassphrase || c.in != noSlot && (err != nil || key.Slot != c.in) {
+				t.Errorf("got %+v, %v", key, err)
+			}
+			if !slices.Equal(l.events, c.want) {
+				t.Errorf("got %q, want %q", l.events, c.want)
+			}
+			if key, err := unlock(background, l, passphrase, c.slot, nil); err == nil && key.Slot != c.in {
+				t.Errorf("with nobody to tell: %+v", key)
+			}
+		})
+	}
+}
+
+// TestSlowDigest: then every slot is slow.
+func TestSlowDigest(t *testing.T) {
+	s := format(t, quick, 512)
+	putField(t, s, atDigestIterations, forEver)
 	ctx, cancel := context.WithCancel(background)
-	own := secretCopy(passphrase)
-	go func() {
-		<-c.began
+	told := 0
+	_, err := Unlock(ctx, s, passphrase, AnySlot, func(slot int, _ time.Duration) {
+		told++
 		cancel()
-	}()
-	if key, err := unlock(ctx, c, own.Bytes(), AnySlot); key != nil || err != context.Canceled {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
-	// What goes on alone has a passphrase of its own.
-	own.Close()
-	close(c.goOn)
-	<-c.began
-	if !bytes.Equal(c.used, passphrase) {
-		t.Errorf("derived from %q", c.used)
+	})
+	if err != context.Canceled || told != 1 {
+		t.Errorf("got %v, told of %d slots", err, told)
 	}
 }
 
-func TestBesideDropsWhatNobodyWaitsFor(t *testing.T) {
-	ctx, cancel := context.WithCancel(background)
-	cancel()
-	goOn, dropped := make(chan struct{}), make(chan int)
-	if _, err := beside(ctx, func() (int, error) { <-goOn; return 7, nil }, func(i int) { dropped <- i }); err != context.Canceled {
-		t.Errorf("got %v", err)
-	}
-	close(goOn)
-	if got := <-dropped; got != 7 {
-		t.Errorf("dropped %d", got)
-	}
-	// Waited for, it is not dropped.
-	drop := func(int) { t.Error("dropped") }
-	if got, err := beside(background, func() (int, error) { return 8, nil }, drop); got != 8 || err != nil {
-		t.Errorf("got %d, %v", got, err)
-	}
-	if _, err := beside(background, func() (int, error) { return 0, syscall.EIO }, drop); err != syscall.EIO {
-		t.Errorf("got %v", err)
+// TestUnlockStopsWithContext: while a slot is derived, and the key out of it
+// compared.
+func TestUnlockStopsWithContext(t *testing.T) {
+	for _, hash := range []string{"sha1", "sha512"} {
+		p := quick
+		p.Hash = hash
+		s := format(t, p, 512)
+		key := unlocked(t, s).Bytes.Bytes()
+		stopped := func(what string, work func(ctx context.Context) error) {
+			ctx, cancel := context.WithCancel(background)
+			go cancel()
+			if err := work(ctx); err != context.Canceled {
+				t.Errorf("%s, %s: got %v", hash, what, err)
+			}
+		}
+		putSlotField(t, s, 0, atIterations, forEver)
+		stopped("Unlock", func(ctx context.Context) error {
+			_, err := Unlock(ctx, s, passphrase, AnySlot, nil)
+			return err
+		})
+		putField(t, s, atDigestIterations, forEver)
+		stopped("CheckKey", func(ctx context.Context) error {
+			_, err := CheckKey(ctx, s, key)
+			return err
+		})
+		p.Iterations = forEver
+		stopped("Format", func(ctx context.Context) error {
+			_, err := Format(ctx, s, passphrase, p)
+			return err
+		})
 	}
 }
 
@@ -224,26 +280,6 @@ func TestCheckKey(t *testing.T) {
 		if key, err := CheckKey(background, s, wrong); key != nil || err != ErrVolumeKey {
 			t.Errorf("wrong key of %d bytes: %v, want ErrVolumeKey", len(wrong), err)
 		}
-	}
-}
-
-func TestCheckKeyDoesNotWaitWhenCancelled(t *testing.T) {
-	c := &slowContainer{began: make(chan struct{}), goOn: make(chan struct{})}
-	ctx, cancel := context.WithCancel(background)
-	go func() {
-		<-c.began
-		cancel()
-	}()
-	own := secretCopy(passphrase)
-	if key, err := checkKey(ctx, c, own.Bytes()); key != nil || err != context.Canceled {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
-	// What goes on alone has a key of its own.
-	own.Close()
-	close(c.goOn)
-	<-c.began
-	if !bytes.Equal(c.used, passphrase) {
-		t.Errorf("compared %q", c.used)
 	}
 }
 
@@ -319,7 +355,7 @@ func TestBadContainers(t *testing.T) {
 					t.Errorf("%s: got %#v, want %s of slot %d at %d", what, format, c.field, c.slot, c.offset)
 				}
 			}
-			_, err := Unlock(background, s, passphrase, AnySlot)
+			_, err := Unlock(background, s, passphrase, AnySlot, nil)
 			check("Unlock", err)
 			_, err = Open(s, &Key{Bytes: secretCopy(make([]byte, 16))}, Options{})
 			check("Open", err)

@@ -56,7 +56,8 @@ type creation struct {
 	params volume.Params
 	// iterTime is what Iterations shall take, if they are not given.
 	iterTime time.Duration
-	fs, mkfs string // file system and the program that makes it, or ""
+	timeout  time.Duration // for the derivation; 0: none
+	fs, mkfs string        // file system and the program that makes it, or ""
 	sparse   bool
 	force    bool
 	kernel   serpent.Kernel
@@ -110,10 +111,11 @@ func runCreate(c *cli.Context) error {
 // parseCreation finds everything that is wrong with the flags.
 func parseCreation(c *cli.Context, path string) (*creation, error) {
 	want := &creation{
-		path:   path,
-		size:   unsaid,
-		sparse: c.Bool("sparse"),
-		force:  c.Bool("force"),
+		path:    path,
+		size:    unsaid,
+		sparse:  c.Bool("sparse"),
+		force:   c.Bool("force"),
+		timeout: timeout(c),
 		params: volume.Params{
 			Cipher:     c.String("cipher"),
 			KeyBits:    c.Int("key-size"),
@@ -217,19 +219,22 @@ func asFlagError(err error) error {
 // like a container.
 func makeContainer(ctx context.Context, want *creation, place *place, passphrase *secret.Buffer) (*creationReport, error) {
 	params := want.params
-	if params.Iterations == 0 {
-		var err error
-		params.Iterations, err = kdf.Calibrate(ctx, params.Hash, params.KeyBits/8, want.iterTime)
-		if err != nil {
-			return nil, err
-		}
-		debugf("%d iterations take %v here", params.Iterations, want.iterTime)
+	times, err := chooseIterations(ctx, &params, want.iterTime)
+	if err != nil {
+		return nil, err
 	}
 	if params.Iterations < fewIterations {
 		warnf("%d iterations are few: a passphrase that can be guessed will be", params.Iterations)
 	}
+	if about := seconds(times.Here); about > slowTime {
+		notef("key slot %d takes about %s to make, and to open here", params.Slot, formatAbout(about))
+	}
 	debugf("write the key slots")
-	formatted, err := volume.Format(ctx, place.store, passphrase.Bytes(), params)
+	var formatted *volume.Formatted
+	err = inTime(ctx, want.timeout, func(ctx context.Context) (err error) {
+		formatted, err = volume.Format(ctx, place.store, passphrase.Bytes(), params)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +258,30 @@ func makeContainer(ctx context.Context, want *creation, place *place, passphrase
 	if err := place.publish(); err != nil {
 		return nil, err
 	}
-	return newCreationReport(want, params, formatted.Header(), payload), nil
+	return newCreationReport(want, params, formatted.Header(), payload, times), nil
+}
+
+const (
+	slowTime    = time.Minute            // after which nobody thinks that it works
+	calibration = 500 * time.Millisecond // to find out how many iterations are wanted
+	estimation  = 30 * time.Millisecond  // to say how long they take
+)
+
+// chooseIterations finds how many iterations take iterTime, unless they are
+// given, and how long it will take to unlock.
+func chooseIterations(ctx context.Context, p *volume.Params, iterTime time.Duration) (unlockTimes, error) {
+	d := estimation
+	if p.Iterations == 0 {
+		d = calibration
+	}
+	speeds, err := measureSpeeds(ctx, p.Hash, p.KeyBits/8, d)
+	if err != nil {
+		return unlockTimes{}, err
+	}
+	if p.Iterations == 0 {
+		p.Iterations = speeds.here.Iterations(iterTime)
+	}
+	return speeds.times(p.Iterations, volume.DigestIterations(p.Iterations)), nil
 }
 
 // prepareVolume fills the volume and makes the file system.
@@ -285,13 +313,14 @@ type creationReport struct {
 	Iterations       int    `json:"iterations"`
 	DigestIterations int    `json:"digest_iterations"`
 	KeySlot          int    `json:"key_slot"`
-	PayloadOffset    int64  `json:"payload_offset"`
-	PayloadBytes     int64  `json:"payload_bytes"`
-	FileSystem       string `json:"file_system,omitempty"`
-	Filled           bool   `json:"filled"`
+	unlockTimes
+	PayloadOffset int64  `json:"payload_offset"`
+	PayloadBytes  int64  `json:"payload_bytes"`
+	FileSystem    string `json:"file_system,omitempty"`
+	Filled        bool   `json:"filled"`
 }
 
-func newCreationReport(want *creation, p volume.Params, h *volume.Header, payload int64) *creationReport {
+func newCreationReport(want *creation, p volume.Params, h *volume.Header, payload int64, times unlockTimes) *creationReport {
 	return &creationReport{
 		Container:        want.path,
 		Type:             h.Type,
@@ -302,6 +331,7 @@ func newCreationReport(want *creation, p volume.Params, h *volume.Header, payloa
 		Iterations:       p.Iterations,
 		DigestIterations: h.DigestIterations,
 		KeySlot:          p.Slot,
+		unlockTimes:      times,
 		PayloadOffset:    h.PayloadOffset,
 		PayloadBytes:     payload,
 		FileSystem:       want.fs,
@@ -318,6 +348,7 @@ func (r *creationReport) show(asJSON bool) error {
 	row("Format", "%s, UUID %s", r.Type, r.UUID)
 	row("Cipher", "%s, %d-bit key", r.Cipher, r.KeyBits)
 	row("Passphrase", "PBKDF2-%s, %d iterations, key slot %d", r.Hash, r.Iterations, r.KeySlot)
+	row("Unlocking", "%s", r.unlockTimes)
 	row("Payload", "%s (%d bytes)", formatSize(r.PayloadBytes), r.PayloadBytes)
 	if r.FileSystem != "" {
 		row("File system", "%s", r.FileSystem)

@@ -11,8 +11,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"serpcrypt/internal/hashes"
-	"serpcrypt/kdf"
 	"serpcrypt/volume"
 )
 
@@ -43,16 +41,16 @@ func runDump(c *cli.Context) error {
 	if h == nil {
 		return fault
 	}
-	var estimate *unlockEstimate
+	var times map[int]unlockTimes
 	if fault == nil {
-		if estimate, err = estimateUnlock(c.Context, h); err != nil {
+		if times, err = estimateUnlock(c.Context, h); err != nil {
 			return err
 		}
 	}
 	if c.Bool("json") {
-		err = printJSON(newHeaderDocument(path, h, estimate))
+		err = printJSON(newHeaderDocument(path, h, times))
 	} else {
-		err = writeHeader(screen.out, path, h, estimate)
+		err = writeHeader(screen.out, path, h, times)
 	}
 	if err != nil {
 		return err
@@ -60,38 +58,24 @@ func runDump(c *cli.Context) error {
 	return fault
 }
 
-// unlockEstimate is how long the key slots take to open here.
-type unlockEstimate struct {
-	iterationsPerSecond int // of the key slots' derivation
-	slots               map[int]time.Duration
-}
-
-// estimateUnlock measures the derivation for a moment and calculates the rest:
-// a slot costs its own iterations and those of the volume key's digest. PBKDF2
-// costs as much for each block of output that is as long as the hash.
-func estimateUnlock(ctx context.Context, h *volume.Header) (*unlockEstimate, error) {
-	newHash, err := hashes.New(h.Hash)
+// estimateUnlock returns the times of the key slots in use, by their number.
+func estimateUnlock(ctx context.Context, h *volume.Header) (map[int]unlockTimes, error) {
+	const measured = 150 * time.Millisecond
+	speeds, err := measureSpeeds(ctx, h.Hash, h.KeyBytes, measured)
 	if err != nil {
 		return nil, err
 	}
-	rate, err := kdf.Calibrate(ctx, h.Hash, h.KeyBytes, time.Second)
-	if err != nil {
-		return nil, err
-	}
-	blocks := func(n int) float64 { return float64((n + newHash().Size() - 1) / newHash().Size()) }
-	digest := float64(h.DigestIterations) * blocks(len(h.Digest)) / blocks(h.KeyBytes)
-	estimate := &unlockEstimate{iterationsPerSecond: rate, slots: map[int]time.Duration{}}
+	times := map[int]unlockTimes{}
 	for i, s := range h.Slots {
 		if s.State == volume.SlotEnabled {
-			seconds := (float64(s.Iterations) + digest) / float64(rate)
-			estimate.slots[i] = time.Duration(seconds * float64(time.Second))
+			times[i] = speeds.times(s.Iterations, h.DigestIterations)
 		}
 	}
-	return estimate, nil
+	return times, nil
 }
 
 // writeHeader prints what cryptsetup luksDump prints, and the unlock times.
-func writeHeader(w io.Writer, path string, h *volume.Header, estimate *unlockEstimate) error {
+func writeHeader(w io.Writer, path string, h *volume.Header, times map[int]unlockTimes) error {
 	var b strings.Builder
 	row := func(name string, value any) { fmt.Fprintf(&b, "%-15s\t%v\n", name+":", value) }
 	fmt.Fprintf(&b, "LUKS header information for %s\n\n", path)
@@ -118,12 +102,11 @@ func writeHeader(w io.Writer, path string, h *volume.Header, estimate *unlockEst
 		fmt.Fprintf(&b, "\t%-20s\t%d\n", "Key material offset:", s.MaterialOffset/sectorSize)
 		fmt.Fprintf(&b, "\t%-23s\t%d\n", "AF stripes:", s.Stripes)
 	}
-	if estimate != nil && len(estimate.slots) > 0 {
-		fmt.Fprintf(&b, "\nUnlock time here, estimated from a short run of PBKDF2-%s for %d bits (%d iterations per second):\n",
-			h.Hash, h.KeyBytes*8, estimate.iterationsPerSecond)
+	if len(times) > 0 {
+		fmt.Fprintf(&b, "\nUnlock time, estimated from a short run of PBKDF2-%s for %d bits:\n", printable(h.Hash), h.KeyBytes*8)
 		for i := range h.Slots {
-			if d, ok := estimate.slots[i]; ok {
-				fmt.Fprintf(&b, "\tKey Slot %d:          \t%.3f s\n", i, d.Seconds())
+			if t, ok := times[i]; ok {
+				fmt.Fprintf(&b, "\tKey Slot %d:          \t%v\n", i, t)
 			}
 		}
 	}
@@ -178,10 +161,11 @@ type slotDocument struct {
 	Salt           string   `json:"salt"`
 	MaterialOffset int64    `json:"material_offset"`
 	Stripes        int      `json:"stripes"`
-	UnlockSeconds  *float64 `json:"unlock_seconds_estimated,omitempty"`
+	UnlockSeconds  *float64 `json:"unlock_seconds_estimated,omitempty"` // of a slot in use
+	SingleLane     *float64 `json:"unlock_seconds_single_lane,omitempty"`
 }
 
-func newHeaderDocument(path string, h *volume.Header, estimate *unlockEstimate) *headerDocument {
+func newHeaderDocument(path string, h *volume.Header, times map[int]unlockTimes) *headerDocument {
 	d := &headerDocument{
 		Container:        path,
 		Type:             h.Type,
@@ -205,11 +189,8 @@ func newHeaderDocument(path string, h *volume.Header, estimate *unlockEstimate) 
 			MaterialOffset: s.MaterialOffset,
 			Stripes:        s.Stripes,
 		}
-		if estimate != nil {
-			if t, ok := estimate.slots[i]; ok {
-				seconds := t.Seconds()
-				slot.UnlockSeconds = &seconds
-			}
+		if t, ok := times[i]; ok {
+			slot.UnlockSeconds, slot.SingleLane = &t.Here, &t.SingleLane
 		}
 		d.KeySlots = append(d.KeySlots, slot)
 	}

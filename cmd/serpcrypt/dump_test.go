@@ -27,7 +27,7 @@ func TestDumpLikeCryptsetup(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			want := runCommand(t, exec.Command(cryptsetup, "luksDump", path)).must(t, 0).stdout
 			got := serpcrypt(t, "", "dump", path).must(t, 0).stdout
-			ours, unlockTime, found := strings.Cut(got, "\nUnlock time here")
+			ours, unlockTime, found := strings.Cut(got, "\nUnlock time, ")
 			if ours != want {
 				t.Errorf("dump prints\n%s\nand luksDump\n%s", ours, want)
 			}
@@ -51,7 +51,7 @@ func TestDumpJSON(t *testing.T) {
 		t.Errorf("the header's fields are %+v", d)
 	}
 	if len(d.KeySlots) != 8 || d.KeySlots[0].State != "enabled" || d.KeySlots[0].Iterations != 1000 || d.KeySlots[0].Stripes != 4000 ||
-		d.KeySlots[0].MaterialOffset != 4096 || d.KeySlots[0].UnlockSeconds == nil || d.KeySlots[1].State != "disabled" || d.KeySlots[1].UnlockSeconds != nil {
+		d.KeySlots[0].MaterialOffset != 4096 || d.KeySlots[0].UnlockSeconds == nil || d.KeySlots[0].SingleLane == nil || d.KeySlots[1].State != "disabled" || d.KeySlots[1].UnlockSeconds != nil || d.KeySlots[1].SingleLane != nil {
 		t.Errorf("the key slots are %+v", d.KeySlots)
 	}
 }

@@ -104,6 +104,20 @@ func TestInterruptedExport(t *testing.T) {
 	}
 }
 
+// TestTimeoutOfCreate: nothing stays behind.
+func TestTimeoutOfCreate(t *testing.T) {
+	dir := t.TempDir()
+	o := serpcrypt(t, testPassphrase, "create", "--size", "3M", "--pbkdf-force-iterations", "2000000000", "--timeout", "1", filepath.Join(dir, "box")).must(t, exitUsage)
+	for _, says := range []string{"serpcrypt: key slot 0 takes about ", "error: time is up: the key is not derived yet"} {
+		if !strings.Contains(o.stderr, says) {
+			t.Errorf("no %q in\n%s", says, o.stderr)
+		}
+	}
+	if left := names(t, dir); left != "" {
+		t.Errorf("left behind: %s", left)
+	}
+}
+
 // TestInterruptedKeyCheck: a header may say that to check a volume key takes
 // an hour.
 func TestInterruptedKeyCheck(t *testing.T) {

@@ -24,6 +24,7 @@ const (
 var (
 	errPassphraseTooLong = usagef("the passphrase is longer than %d bytes", maxPassphrase)
 	errMismatch          = failf(exitPermission, "", "the passphrases do not match")
+	errTimeUp            = usagef("time is up: the key is not derived yet")
 	errStdinTaken        = usagef("standard input cannot bring both data and key")
 )
 
@@ -34,7 +35,7 @@ func passphraseFlags() []cli.Flag {
 		&cli.Int64Flag{Name: "keyfile-offset", Usage: "skip the first `BYTES` of the key file"},
 		&cli.Int64Flag{Name: "keyfile-size", Aliases: []string{"l"}, DefaultText: "all", Usage: "read exactly `BYTES` of the key file"},
 		&cli.IntFlag{Name: "tries", Aliases: []string{"T"}, Value: 3, Usage: "ask at most `N` times"},
-		&cli.IntFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "wait at most `SECONDS` for the passphrase", DefaultText: "for ever"},
+		&cli.IntFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "wait at most `SECONDS` for the passphrase, and as long for the key derived from it", DefaultText: "for ever"},
 	}
 }
 
@@ -76,13 +77,32 @@ func checkKeyFlags(c *cli.Context, r keyRequest) error {
 	return nil
 }
 
+// timeout returns what --timeout says, or 0.
+func timeout(c *cli.Context) time.Duration {
+	return time.Duration(c.Int("timeout")) * time.Second
+}
+
+// inTime derives a key for no longer than d, unless that is 0.
+func inTime(ctx context.Context, d time.Duration, derive func(context.Context) error) error {
+	if d == 0 {
+		return derive(ctx)
+	}
+	ctx, end := context.WithTimeoutCause(ctx, d, errTimeUp)
+	defer end()
+	err := derive(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
 // readPassphrase reads the key file if there is one, else asks on the
 // terminal if standard input is one, else takes its first line. checkKeyFlags
 // has found nothing wrong.
 func readPassphrase(ctx context.Context, c *cli.Context, r keyRequest) (*passphrase, error) {
 	var deadline time.Time
-	if seconds := c.Int("timeout"); seconds > 0 {
-		deadline = time.Now().Add(time.Duration(seconds) * time.Second)
+	if d := timeout(c); d > 0 {
+		deadline = time.Now().Add(d)
 	}
 	if path := c.String("key-file"); path != "" {
 		b, err := readKeyFile(ctx, path, c.Int64("keyfile-offset"), c.Int64("keyfile-size"))

@@ -142,6 +142,36 @@ func TestUnlockOnTerminal(t *testing.T) {
 	s.end(143, "error: interrupted by SIGTERM")
 }
 
+// TestSlowSlotOnTerminal: the person is told, and can go without waiting.
+func TestSlowSlotOnTerminal(t *testing.T) {
+	for _, hash := range []string{"sha1", "sha512"} {
+		box := newBox(t, "--hash", hash)
+		verify := func(options ...string) *session {
+			s := startOnTerminal(t, exec.Command("serpcrypt", append([]string{"verify", box}, options...)...))
+			s.answer("Passphrase for "+box+": ", testPassphrase+"\r")
+			return s
+		}
+		poke(t, box, 212, "\xff\xff\xff\xff") // iterations of key slot 0 (LUKS1 On-Disk Format 1.2.3, table 2)
+		s := verify()
+		s.answer(" to open here\r\n", "\x03")
+		s.end(130, "error: interrupted by SIGINT")
+		verify("--timeout", "1").end(exitUsage, "error: time is up: the key is not derived yet")
+
+		// Nor does one that is slow hold up another.
+		poke(t, box, 256, "\x00\xac\x71\xf3\x00\x00\x03\xe8") // key slot 1: enabled, 1000 iterations
+		s = verify()
+		s.answer(" to open here\r\n", "\x03")
+		s.end(130, "error: interrupted by SIGINT")
+		poke(t, box, 212, "\x00\x00\x03\xe8")
+		poke(t, box, 260, "\xff\xff\xff\xff")
+		s = verify()
+		s.end(0, "slot 0 opens with the passphrase")
+		if strings.Contains(s.seen, "takes about") {
+			t.Errorf("the terminal shows %q", s.seen)
+		}
+	}
+}
+
 // TestImportAsksOnTerminal: the data come by standard input, so the passphrase
 // has to come from elsewhere.
 func TestImportAsksOnTerminal(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -45,7 +46,7 @@ func checkUnlockFlags(c *cli.Context, r keyRequest) error {
 // key.
 func unlock(ctx context.Context, c *cli.Context, s volume.Store, r keyRequest) (*volume.Key, error) {
 	if c.IsSet("volume-key-file") {
-		return readVolumeKey(ctx, s, c.String("volume-key-file"))
+		return readVolumeKey(ctx, c, s)
 	}
 	slot := c.Int("key-slot")
 	// A container that no passphrase opens needs none to be asked for.
@@ -61,16 +62,28 @@ func unlock(ctx context.Context, c *cli.Context, s volume.Store, r keyRequest) (
 		if err != nil {
 			return nil, err
 		}
-		key, err := volume.Unlock(ctx, s, p.Bytes(), slot)
-		if errors.Is(err, volume.ErrPassphrase) && p.keyFile && fitsWithoutNewline(ctx, s, p.Bytes(), slot) {
-			err = withHint(err, hintNewline)
-		}
+		var key *volume.Key
+		err = inTime(ctx, timeout(c), func(ctx context.Context) (err error) {
+			key, err = volume.Unlock(ctx, s, p.Bytes(), slot, noteSlowSlot)
+			if errors.Is(err, volume.ErrPassphrase) && p.keyFile && fitsWithoutNewline(ctx, s, p.Bytes(), slot) {
+				err = withHint(err, hintNewline)
+			}
+			if ctx.Err() != nil {
+				err = ctx.Err()
+			}
+			return err
+		})
 		p.Close()
 		if !errors.Is(err, volume.ErrPassphrase) || !p.typed || try >= c.Int("tries") {
 			return key, err
 		}
 		errorf("%s", errorText(err))
 	}
+}
+
+// noteSlowSlot says what the person waits for.
+func noteSlowSlot(slot int, about time.Duration) {
+	notef("key slot %d takes about %s to open here", slot, formatAbout(about))
 }
 
 // hasSlot reports whether slot, or any one, may open.
@@ -89,7 +102,7 @@ func fitsWithoutNewline(ctx context.Context, s volume.Store, key []byte, slot in
 	if len(key) == 0 || key[len(key)-1] != '\n' {
 		return false
 	}
-	opened, err := volume.Unlock(ctx, s, key[:len(key)-1], slot)
+	opened, err := volume.Unlock(ctx, s, key[:len(key)-1], slot, nil)
 	if err != nil {
 		return false
 	}
@@ -98,15 +111,19 @@ func fitsWithoutNewline(ctx context.Context, s volume.Store, key []byte, slot in
 }
 
 // readVolumeKey reads the volume key from a file, which may hold more.
-func readVolumeKey(ctx context.Context, s volume.Store, path string) (*volume.Key, error) {
+func readVolumeKey(ctx context.Context, c *cli.Context, s volume.Store) (key *volume.Key, err error) {
 	header, err := volume.ReadHeader(s)
 	if err != nil {
 		return nil, err
 	}
-	b, err := readKeyFile(ctx, path, 0, int64(header.KeyBytes))
+	b, err := readKeyFile(ctx, c.String("volume-key-file"), 0, int64(header.KeyBytes))
 	if err != nil {
 		return nil, err
 	}
 	defer b.Close()
-	return volume.CheckKey(ctx, s, b.Bytes())
+	err = inTime(ctx, timeout(c), func(ctx context.Context) error {
+		key, err = volume.CheckKey(ctx, s, b.Bytes())
+		return err
+	})
+	return key, err
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	stdpbkdf2 "crypto/pbkdf2"
 	stdsha1 "crypto/sha1"
 	"crypto/sha256"
@@ -52,7 +53,7 @@ func kdfContests(report *Report, _ serpent.Kernel) ([]contest, error) {
 						copy(theirs, key)
 					}), theirs},
 					{"kdf", alone(func() {
-						key, err := kdf.PBKDF2(h.name, password, salt, kdfIterations, size)
+						key, err := kdf.PBKDF2(context.Background(), h.name, kdf.Job{Password: password, Salt: salt, Iterations: kdfIterations, KeyLen: size})
 						if err == nil {
 							copy(ours, key.Bytes())
 							key.Close()

@@ -20,7 +20,7 @@ func newHeader(t testing.TB) (*Header, int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.SetDigest(make([]byte, 64), 1000); err != nil {
+	if err := h.SetDigest(background, make([]byte, 64), 1000); err != nil {
 		t.Fatal(err)
 	}
 	h.Slots[0].Active = SlotEnabled

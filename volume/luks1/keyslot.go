@@ -2,8 +2,8 @@ package luks1
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
@@ -24,38 +24,6 @@ var (
 	ErrSlotUsed = errors.New("luks1: the key slot is in use")
 )
 
-// The methods below need a header that Validate has passed.
-
-// OpenSlot returns the volume key out of a slot of the container r. The error
-// is ErrMismatch for a wrong passphrase, which a damaged slot looks like, too.
-func (h *Header) OpenSlot(r io.ReaderAt, slot int, passphrase []byte) (*secret.Buffer, error) {
-	s := &h.Slots[slot]
-	if s.Active != SlotEnabled {
-		return nil, ErrSlotUnused
-	}
-	material := h.newMaterial()
-	defer material.Close()
-	if _, err := io.ReadFull(io.NewSectionReader(r, s.MaterialOffset(), int64(material.Len())), material.Bytes()); err != nil {
-		return nil, fmt.Errorf("luks1: key slot %d: %w", slot, err)
-	}
-	cipher, err := h.slotCipher(s, passphrase)
-	if err != nil {
-		return nil, err
-	}
-	cipher.Decrypt(material.Bytes(), material.Bytes(), 0)
-	cipher.Wipe()
-	key := secret.New(int(h.KeyBytes))
-	err = af.Merge(key.Bytes(), material.Bytes()[:h.KeyBytes*Stripes], Stripes, h.Hash.String())
-	if err == nil {
-		err = h.CheckKey(key.Bytes())
-	}
-	if err != nil {
-		key.Close()
-		return nil, err
-	}
-	return key, nil
-}
-
 // SealedSlot is a key slot that is ready to be written.
 type SealedSlot struct {
 	slot     int
@@ -64,7 +32,9 @@ type SealedSlot struct {
 }
 
 // SealSlot encrypts the volume key for a free slot. It changes nothing yet.
-func (h *Header) SealSlot(slot int, key, passphrase []byte, iterations int) (*SealedSlot, error) {
+//
+// When ctx is done it returns the error of that, as kdf.Derive does.
+func (h *Header) SealSlot(ctx context.Context, slot int, key, passphrase []byte, iterations int) (*SealedSlot, error) {
 	if err := CheckIterations("iterations", iterations); err != nil {
 		return nil, err
 	}
@@ -76,12 +46,17 @@ func (h *Header) SealSlot(slot int, key, passphrase []byte, iterations int) (*Se
 	fields.Iterations = uint32(iterations)
 	rand.Read(fields.Salt[:])
 
+	slotKey, err := kdf.PBKDF2(ctx, h.Hash.String(), h.slotJob(&fields, passphrase))
+	if err != nil {
+		return nil, err
+	}
+	defer slotKey.Close()
 	material := h.newMaterial()
 	defer material.Close()
 	if err := af.Split(material.Bytes()[:h.KeyBytes*Stripes], key, Stripes, h.Hash.String()); err != nil {
 		return nil, err
 	}
-	cipher, err := h.slotCipher(&fields, passphrase)
+	cipher, err := h.slotCipher(slotKey.Bytes())
 	if err != nil {
 		return nil, err
 	}
@@ -112,38 +87,18 @@ func (h *Header) FillSlots(w io.WriterAt) error {
 	return nil
 }
 
-// CheckKey returns ErrMismatch if key is not the volume key.
-func (h *Header) CheckKey(key []byte) error {
-	if len(key) != int(h.KeyBytes) {
-		return ErrMismatch
-	}
-	digest, err := h.digest(key)
-	if err != nil {
-		return err
-	}
-	defer digest.Close()
-	if subtle.ConstantTimeCompare(digest.Bytes(), h.Digest[:]) != 1 {
-		return ErrMismatch
-	}
-	return nil
-}
-
-func (h *Header) digest(key []byte) (*secret.Buffer, error) {
-	return kdf.PBKDF2(h.Hash.String(), key, h.DigestSalt[:], int(h.DigestIterations), DigestSize)
-}
-
 // newMaterial returns room for a slot's material in whole sectors.
 func (h *Header) newMaterial() *secret.Buffer {
 	return secret.New(int(materialSectors(int64(h.KeyBytes))) * SectorSize)
 }
 
-// slotCipher returns the volume's own cipher under the slot's key. A slot is
-// too small for a fast kernel to matter, and a wrong one would cost the key.
-func (h *Header) slotCipher(s *Slot, passphrase []byte) (*modes.Sectors, error) {
-	slotKey, err := kdf.PBKDF2(h.Hash.String(), passphrase, s.Salt[:], int(s.Iterations), int(h.KeyBytes))
-	if err != nil {
-		return nil, err
-	}
-	defer slotKey.Close()
-	return modes.New(h.Spec(), slotKey.Bytes(), SectorSize, serpent.Generic)
+// slotJob is the derivation of a slot's key.
+func (h *Header) slotJob(s *Slot, passphrase []byte) kdf.Job {
+	return kdf.Job{Password: passphrase, Salt: s.Salt[:], Iterations: int(s.Iterations), KeyLen: int(h.KeyBytes)}
+}
+
+// slotCipher returns the volume's own cipher under a slot's key. A slot is too
+// small for a fast kernel to matter, and a wrong one would cost the key.
+func (h *Header) slotCipher(slotKey []byte) (*modes.Sectors, error) {
+	return modes.New(h.Spec(), slotKey, SectorSize, serpent.Generic)
 }

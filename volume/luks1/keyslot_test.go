@@ -2,6 +2,7 @@ package luks1
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"serpcrypt/internal/faultstore"
 	"serpcrypt/internal/golden"
 	"serpcrypt/internal/hashes"
+	"serpcrypt/internal/secret"
 )
 
 func TestOpenSlotOfGoldenImages(t *testing.T) {
@@ -25,7 +27,7 @@ func TestOpenSlotOfGoldenImages(t *testing.T) {
 		}
 		for slot, passphrase := range image.Passphrases {
 			t.Run(fmt.Sprintf("%s,slot=%d", image.Name, slot), func(t *testing.T) {
-				key, err := h.OpenSlot(bytes.NewReader(content), slot, passphrase)
+				key, err := openSlot(h, bytes.NewReader(content), slot, passphrase)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -33,7 +35,7 @@ func TestOpenSlotOfGoldenImages(t *testing.T) {
 				if !bytes.Equal(key.Bytes(), image.VolumeKey) {
 					t.Errorf("key is %x, want %x", key.Bytes(), image.VolumeKey)
 				}
-				if key, err := h.OpenSlot(bytes.NewReader(content), slot, passphrase[1:]); key != nil || err != ErrMismatch {
+				if key, err := openSlot(h, bytes.NewReader(content), slot, passphrase[1:]); key != nil || err != ErrMismatch {
 					t.Errorf("wrong passphrase: %v", err)
 				}
 			})
@@ -41,8 +43,19 @@ func TestOpenSlotOfGoldenImages(t *testing.T) {
 	}
 }
 
+var background = context.Background()
+
+// openSlot tries one slot.
+func openSlot(h *Header, r io.ReaderAt, slot int, passphrase []byte) (*secret.Buffer, error) {
+	opened, key, err := h.OpenSlots(background, r, []int{slot}, passphrase)
+	if err == nil && opened != slot {
+		err = fmt.Errorf("slot %d has opened", opened)
+	}
+	return key, err
+}
+
 func writeSlot(h *Header, s Store, slot int, key, passphrase []byte, iterations int) error {
-	sealed, err := h.SealSlot(slot, key, passphrase, iterations)
+	sealed, err := h.SealSlot(background, slot, key, passphrase, iterations)
 	if err != nil {
 		return err
 	}
@@ -70,7 +83,7 @@ func TestWriteSlotThenOpenSlot(t *testing.T) {
 			}
 			key := make([]byte, p.KeyBytes)
 			rand.NewChaCha8([32]byte{5}).Read(key)
-			if err := h.SetDigest(key, 1000); err != nil {
+			if err := h.SetDigest(background, key, 1000); err != nil {
 				t.Fatal(err)
 			}
 			s := faultstore.New(make([]byte, h.PayloadOffset()))
@@ -91,7 +104,7 @@ func TestWriteSlotThenOpenSlot(t *testing.T) {
 				t.Fatalf("faults: %v", faults)
 			}
 			for slot, passphrase := range passphrases {
-				got, err := h.OpenSlot(s, slot, passphrase)
+				got, err := openSlot(h, s, slot, passphrase)
 				if err != nil {
 					t.Fatalf("slot %d: %v", slot, err)
 				}
@@ -106,13 +119,13 @@ func TestWriteSlotThenOpenSlot(t *testing.T) {
 			if h.Slots[0].Salt == h.Slots[3].Salt {
 				t.Error("two slots have the same salt")
 			}
-			if _, err := h.OpenSlot(s, 1, passphrases[0]); err != ErrSlotUnused {
+			if _, err := openSlot(h, s, 1, passphrases[0]); err != ErrSlotUnused {
 				t.Errorf("free slot: %v", err)
 			}
 			if err := writeSlot(h, s, 3, key, passphrases[0], 1000); err != ErrSlotUsed {
 				t.Errorf("slot in use: %v", err)
 			}
-			if err := h.CheckKey(key[1:]); err != ErrMismatch {
+			if err := h.CheckKey(background, key[1:]); err != ErrMismatch {
 				t.Errorf("short key: %v", err)
 			}
 		})
@@ -127,18 +140,18 @@ func TestCheckKeyCountsZeros(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.SetDigest(key, 1000); err != nil {
+	if err := h.SetDigest(background, key, 1000); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.CheckKey(key); err != nil {
+	if err := h.CheckKey(background, key); err != nil {
 		t.Fatal(err)
 	}
 	salt := h.DigestSalt
-	if err := h.SetDigest(key, 1000); err != nil || h.DigestSalt == salt {
+	if err := h.SetDigest(background, key, 1000); err != nil || h.DigestSalt == salt {
 		t.Errorf("the same salt again (%v)", err)
 	}
 	for _, other := range [][]byte{key[:31], append(bytes.Clone(key), 0)} {
-		if err := h.CheckKey(other); err != ErrMismatch {
+		if err := h.CheckKey(background, other); err != ErrMismatch {
 			t.Errorf("key of %d bytes: %v", len(other), err)
 		}
 	}
@@ -285,7 +298,7 @@ func TestNewRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, iterations := range []int{-1, 0, 999} {
-		if err := h.SetDigest(make([]byte, 64), iterations); !isParam(err) {
+		if err := h.SetDigest(background, make([]byte, 64), iterations); !isParam(err) {
 			t.Errorf("digest of %d iterations: got %v", iterations, err)
 		}
 		if err := writeSlot(h, faultstore.New(nil), 0, make([]byte, 64), nil, iterations); !isParam(err) {
@@ -299,14 +312,14 @@ func TestSlotFaults(t *testing.T) {
 	free := h.Slots[1]
 	s := faultstore.New(make([]byte, h.PayloadOffset()))
 	s.Fault = func(faultstore.Op) error { return syscall.EIO }
-	if key, err := h.OpenSlot(s, 0, nil); key != nil || !errors.Is(err, syscall.EIO) {
+	if key, err := openSlot(h, s, 0, nil); key != nil || !errors.Is(err, syscall.EIO) {
 		t.Errorf("read: %v", err)
 	}
 	if err := writeSlot(h, s, 1, make([]byte, 64), nil, 1000); !errors.Is(err, syscall.EIO) || h.Slots[1] != free {
 		t.Errorf("write: %v, slot is %v", err, h.Slots[1])
 	}
 	short := bytes.NewReader(make([]byte, 10000))
-	if key, err := h.OpenSlot(short, 0, nil); key != nil || !errors.Is(err, io.ErrUnexpectedEOF) {
+	if key, err := openSlot(h, short, 0, nil); key != nil || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("short: %v", err)
 	}
 }

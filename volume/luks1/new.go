@@ -1,7 +1,6 @@
 package luks1
 
 import (
-	"crypto/rand"
 	"fmt"
 	"math"
 	"strings"
@@ -100,22 +99,6 @@ func (h *Header) placePayload(offset int64) error {
 }
 
 func roundUp(n, multiple int64) int64 { return (n + multiple - 1) / multiple * multiple }
-
-// SetDigest records the digest of the volume key.
-func (h *Header) SetDigest(key []byte, iterations int) error {
-	if err := CheckIterations("digest iterations", iterations); err != nil {
-		return err
-	}
-	rand.Read(h.DigestSalt[:])
-	h.DigestIterations = uint32(iterations)
-	digest, err := h.digest(key)
-	if err != nil {
-		return err
-	}
-	defer digest.Close()
-	copy(h.Digest[:], digest.Bytes())
-	return nil
-}
 
 // CheckIterations keeps what is written to what the specification and the field
 // allow. Older containers may have less. The error is a *ParamError.

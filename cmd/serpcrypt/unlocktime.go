@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"serpcrypt/volume"
+)
+
+// unlockSpeeds are those of this machine with our code, and with tools that
+// leave most of a processor idle: a container's owner may have to use those.
+type unlockSpeeds struct{ here, singleLane *volume.UnlockSpeed }
+
+// measureSpeeds takes about the time d.
+func measureSpeeds(ctx context.Context, hash string, keyBytes int, d time.Duration) (speeds unlockSpeeds, err error) {
+	speeds.here, err = volume.MeasureUnlockSpeed(ctx, hash, keyBytes, d*9/10)
+	if err != nil {
+		return unlockSpeeds{}, err
+	}
+	speeds.singleLane, err = speeds.here.SingleLane(ctx, d/10)
+	return speeds, err
+}
+
+// unlockTimes is how long a key slot takes to open, in seconds.
+type unlockTimes struct {
+	Here       float64 `json:"unlock_seconds_estimated"`
+	SingleLane float64 `json:"unlock_seconds_single_lane"`
+}
+
+func (s unlockSpeeds) times(iterations, digestIterations int) unlockTimes {
+	return unlockTimes{
+		Here:       s.here.Time(iterations, digestIterations).Seconds(),
+		SingleLane: s.singleLane.Time(iterations, digestIterations).Seconds(),
+	}
+}
+
+func (t unlockTimes) String() string {
+	text := fmt.Sprintf("about %s here", formatAbout(seconds(t.Here)))
+	if t.SingleLane != t.Here {
+		text += fmt.Sprintf(", about %s with a single-lane tool", formatAbout(seconds(t.SingleLane)))
+	}
+	return text
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

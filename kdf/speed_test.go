@@ -1,0 +1,96 @@
+package kdf
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"serpcrypt/internal/hashes"
+)
+
+// machine has a clock that only its work moves on.
+type machine struct {
+	now          time.Duration
+	perIteration time.Duration
+	counts       []int // of iterations asked for
+	delays       []time.Duration
+}
+
+func (m *machine) clock() time.Duration { return m.now }
+
+func (m *machine) run(iterations int) {
+	m.now += time.Duration(iterations) * m.perIteration
+	if len(m.counts) < len(m.delays) {
+		m.now += m.delays[len(m.counts)]
+	}
+	m.counts = append(m.counts, iterations)
+}
+
+func (m *machine) speed(t *testing.T, d time.Duration) float64 {
+	t.Helper()
+	speed, err := speed(background, d, m.clock, m.run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return speed
+}
+
+func TestSpeedOfFakeMachine(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		perIteration time.Duration
+		d            time.Duration
+		want         float64
+		counts       []int
+	}{
+		{"fast", 10 * time.Microsecond, 3 * time.Millisecond, 1e5, []int{64, 128, 128, 128, 128}},
+		{"slow", time.Second, time.Millisecond, 1, []int{64, 64}},
+		{"once is enough", time.Millisecond, 0, 1000, []int{64, 64}},
+	} {
+		m := &machine{perIteration: c.perIteration}
+		if got := m.speed(t, c.d); math.Round(got) != c.want || !slices.Equal(m.counts, c.counts) {
+			t.Errorf("%s: got %v, want %v; iterations asked for: %v, want %v", c.name, got, c.want, m.counts, c.counts)
+		}
+	}
+}
+
+func TestSpeedTakesTheMedian(t *testing.T) {
+	m := &machine{perIteration: time.Second, delays: []time.Duration{0, 0, 0, 30 * time.Second, 0, 50 * time.Second}}
+	if got := m.speed(t, 400*time.Second); got != 1 || len(m.counts) != 6 {
+		t.Errorf("got %v after %d runs", got, len(m.counts))
+	}
+}
+
+func TestSpeedStopsWithContext(t *testing.T) {
+	for after := range 8 {
+		ctx, cancel := context.WithCancel(background)
+		m := &machine{perIteration: 10 * time.Microsecond}
+		_, err := speed(ctx, time.Hour, m.clock, func(iterations int) {
+			m.run(iterations)
+			if len(m.counts) == after+1 {
+				cancel()
+			}
+		})
+		if !errors.Is(err, context.Canceled) || len(m.counts) != after+1 {
+			t.Errorf("cancelled in run %d: %d runs, error %v", after+1, len(m.counts), err)
+		}
+	}
+}
+
+func TestSpeedHere(t *testing.T) {
+	for _, hash := range []string{"sha1", "SHA1", "sha512"} {
+		ours, err := Speed(background, hash, 64, time.Millisecond)
+		theirs, err2 := SingleLaneSpeed(background, hash, 64, time.Millisecond)
+		if err != nil || err2 != nil || ours < 1 || theirs < 1 {
+			t.Errorf("%s: %v and %v iterations per second, %v, %v", hash, ours, theirs, err, err2)
+		}
+		t.Logf("%s: %.0f iterations per second, in a single lane %.0f", hash, ours, theirs)
+	}
+	var unknown *hashes.UnknownError
+	if _, err := Speed(background, "md5", 64, time.Second); !errors.As(err, &unknown) {
+		t.Errorf("md5: error is %v", err)
+	}
+}

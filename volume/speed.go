@@ -1,0 +1,63 @@
+package volume
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"serpcrypt/hash/sha1"
+	"serpcrypt/kdf"
+	"serpcrypt/volume/luks1"
+)
+
+// UnlockSpeed tells how long key slots take to open on this machine: the
+// derivation of a slot's key and of the volume key's digest, in processor time.
+type UnlockSpeed struct {
+	hash     string
+	keyBytes int
+	Slot     float64 // iterations per second for the key of a slot
+	Digest   float64 // iterations per second for the digest
+}
+
+// MeasureUnlockSpeed takes about the time d for a container of that hash and
+// key. The error is an *hashes.UnknownError or that of ctx.
+func MeasureUnlockSpeed(ctx context.Context, hash string, keyBytes int, d time.Duration) (*UnlockSpeed, error) {
+	slot, err := kdf.Speed(ctx, hash, keyBytes, d*3/4)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := kdf.Speed(ctx, hash, luks1.DigestSize, d/4)
+	if err != nil {
+		return nil, err
+	}
+	return &UnlockSpeed{hash, keyBytes, slot, digest}, nil
+}
+
+// SingleLane measures, for about the time d, how fast tools are that compute
+// one block of output after another. Only with SHA-1 do we not.
+func (s *UnlockSpeed) SingleLane(ctx context.Context, d time.Duration) (*UnlockSpeed, error) {
+	if !strings.EqualFold(s.hash, "sha1") {
+		return s, nil
+	}
+	block, err := kdf.SingleLaneSpeed(ctx, s.hash, 1, d)
+	if err != nil {
+		return nil, err
+	}
+	blocks := func(n int) float64 { return float64((n + sha1.Size - 1) / sha1.Size) }
+	return &UnlockSpeed{s.hash, s.keyBytes, block / blocks(s.keyBytes), block / blocks(luks1.DigestSize)}, nil
+}
+
+// Time returns how long it takes to open a slot.
+func (s *UnlockSpeed) Time(iterations, digestIterations int) time.Duration {
+	seconds := float64(iterations)/s.Slot + float64(digestIterations)/s.Digest
+	const most = 1 << 62
+	return time.Duration(min(seconds*float64(time.Second), most))
+}
+
+// Iterations returns, for a new slot, how many make the time to open it d, with
+// the digest's that go with them. They are from kdf.MinIterations to
+// kdf.MaxIterations.
+func (s *UnlockSpeed) Iterations(d time.Duration) int {
+	n := d.Seconds() / (1/s.Slot + 1/(digestShare*s.Digest))
+	return int(min(max(n, kdf.MinIterations), kdf.MaxIterations))
+}
