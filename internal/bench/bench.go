@@ -36,6 +36,7 @@ type Report struct {
 	Sectors []SectorsResult
 	SHA1    []SHA1Result
 	KDF     []KDFResult
+	Unlock  []UnlockResult
 
 	sha1Kernel string // the chosen one
 }
@@ -86,10 +87,20 @@ type SHA1Result struct {
 type KDFResult struct {
 	Suite               string  `json:"suite"` // "kdf"
 	Hash                string  `json:"hash"`
-	Kernel              string  `json:"kernel"` // of the hash
+	Kernel              string  `json:"kernel"` // of the hash; "auto": the best for the length of the key
 	Bytes               int     `json:"bytes"`  // of the key
 	IterationsPerSecond float64 `json:"iterations_per_second"`
 	RatioToStdlib       float64 `json:"ratio_to_stdlib"` // to crypto/pbkdf2 with the hash of the standard library
+}
+
+// UnlockResult is the speed of PBKDF2 with SHA-1 for several key slots of 64
+// bytes, on one core.
+type UnlockResult struct {
+	Suite               string  `json:"suite"`  // "unlock"
+	Kernel              string  `json:"kernel"` // of SHA-1; "auto": the best for the number of slots
+	Slots               int     `json:"slots"`
+	IterationsPerSecond float64 `json:"iterations_per_second"` // of each slot
+	TimeRatioToOneSlot  float64 `json:"time_ratio_to_one_slot"`
 }
 
 // MarshalJSON puts the results of all suites into one list.
@@ -105,6 +116,9 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		results = append(results, x)
 	}
 	for _, x := range r.KDF {
+		results = append(results, x)
+	}
+	for _, x := range r.Unlock {
 		results = append(results, x)
 	}
 	return json.Marshal(struct {
@@ -139,6 +153,7 @@ var suites = []suite{
 	{"sectors", "serpent", sectorsContests},
 	{"sha1", "", sha1Contests},
 	{"kdf", "", kdfContests},
+	{"unlock", "kdf", unlockContests},
 }
 
 func (s suite) isIn(chosen []string) bool {
@@ -146,7 +161,7 @@ func (s suite) isIn(chosen []string) bool {
 }
 
 // Suites returns the names that Options.Suites may hold. "serpent" brings
-// "sectors" along.
+// "sectors" along, and "kdf" "unlock".
 func Suites() []string {
 	var names []string
 	for _, s := range suites {

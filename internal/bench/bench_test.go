@@ -56,12 +56,16 @@ func TestEverySuiteIsComplete(t *testing.T) {
 	for _, x := range r.SHA1 {
 		check(fmt.Sprint(x.Suite, x.Kernel, x.Bytes, x.UpdateBytes), x.BytesPerSecond, x.CyclesPerByte, x.RatioToStdlib, x.Kernel == "stdlib")
 	}
+	knownCycles := 0.0
+	if cpucycles.Known { // the suites below do not report them
+		knownCycles = 1
+	}
 	for _, x := range r.KDF {
-		cycles := 0.0
-		if cpucycles.Known { // this suite does not report them
-			cycles = 1
-		}
-		check(fmt.Sprint(x.Suite, x.Hash, x.Kernel, x.Bytes), x.IterationsPerSecond, cycles, x.RatioToStdlib, x.Kernel == "stdlib" && x.Hash == "sha1")
+		check(fmt.Sprint(x.Suite, x.Hash, x.Kernel, x.Bytes), x.IterationsPerSecond, knownCycles, x.RatioToStdlib, x.Kernel == "stdlib" && x.Hash == "sha1")
+	}
+
+	for _, x := range r.Unlock {
+		check(fmt.Sprint(x.Suite, x.Kernel, x.Slots), x.IterationsPerSecond, knownCycles, x.TimeRatioToOneSlot, x.Slots == 1)
 	}
 
 	var want []string
@@ -111,8 +115,17 @@ func TestEverySuiteIsComplete(t *testing.T) {
 		}
 	}
 	for _, size := range []int{20, 32, 64} {
-		want = append(want, fmt.Sprint("kdf", "sha1", sha1.Default().String(), size), fmt.Sprint("kdf", "sha1", "stdlib", size),
+		want = append(want, fmt.Sprint("kdf", "sha1", "stdlib", size), fmt.Sprint("kdf", "sha1", "auto", size),
 			fmt.Sprint("kdf", "sha256", "stdlib", size), fmt.Sprint("kdf", "sha512", "stdlib", size))
+		for _, k := range sha1.ChainKernels() {
+			want = append(want, fmt.Sprint("kdf", "sha1", k.String(), size))
+		}
+	}
+	for slots := 1; slots <= 8; slots++ {
+		want = append(want, fmt.Sprint("unlock", "auto", slots))
+		for _, k := range sha1.ChainKernels() {
+			want = append(want, fmt.Sprint("unlock", k.String(), slots))
+		}
 	}
 	for _, row := range want {
 		if got[row] != 1 {
@@ -133,7 +146,7 @@ func TestEverySuiteIsComplete(t *testing.T) {
 		}
 	}
 
-	const contests = 10*5 + 4*(3+3+3) + 22 + 9
+	contests := 10*5 + 4*(3+3+3) + 22 + 9 + len(sha1.ChainKernels()) + 1
 	if len(steps) != 2*contests {
 		t.Fatalf("progress was told %d times, want %d", len(steps)/2, contests)
 	}
@@ -176,6 +189,20 @@ func TestSuitesAndKernelsCanBeChosen(t *testing.T) {
 	var unknown *UnknownSuiteError
 	if _, err := Run(context.Background(), Options{Suites: []string{"sha1", "aes"}}); !errors.As(err, &unknown) || unknown.Name != "aes" {
 		t.Errorf("unknown suite: error is %v", err)
+	}
+}
+
+func TestSuitesBringOthersAlong(t *testing.T) {
+	for chosen, want := range map[string]string{"serpent": "serpent sectors", "sectors": "sectors", "sha1": "sha1", "kdf": "kdf unlock", "unlock": "unlock"} {
+		var got []string
+		for _, s := range suites {
+			if s.isIn([]string{chosen}) {
+				got = append(got, s.name)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s is %v, want %s", chosen, got, want)
+		}
 	}
 }
 
@@ -337,6 +364,7 @@ func sample() *Report {
 	}
 	r.sha1Kernel = "shani"
 	r.KDF = []KDFResult{{"kdf", "sha1", "generic", 20, 2345678, 0.512}, {"kdf", "sha256", "stdlib", 20, 12345678, 1}}
+	r.Unlock = []UnlockResult{{"unlock", "avx2", 1, 3210987, 1}, {"unlock", "avx2", 8, 1034567, 3.104}}
 	return r
 }
 
@@ -451,6 +479,16 @@ pbkdf2 by length of the key, million iterations per second
 hash          20B
 sha1 generic  2.346
 sha256 stdlib 12.346
+
+unlocking by number of key slots, million iterations per second of each
+
+kernel  1       8
+avx2    3.211   1.035
+
+unlocking by number of key slots, time ratios to one slot
+
+kernel  1       8
+avx2    1.00x   3.10x
 `
 	var got strings.Builder
 	if err := sample().WriteTables(&got); err != nil {
@@ -532,6 +570,20 @@ func TestJSON(t *testing.T) {
       "bytes": 20,
       "iterations_per_second": 12345678,
       "ratio_to_stdlib": 1
+    },
+    {
+      "suite": "unlock",
+      "kernel": "avx2",
+      "slots": 1,
+      "iterations_per_second": 3210987,
+      "time_ratio_to_one_slot": 1
+    },
+    {
+      "suite": "unlock",
+      "kernel": "avx2",
+      "slots": 8,
+      "iterations_per_second": 1034567,
+      "time_ratio_to_one_slot": 3.104
     }
   ]
 }`

@@ -38,15 +38,8 @@ func (r *Report) tables() []*table {
 	}
 	tables = append(tables, sectorsTables(r.Sectors)...)
 	tables = append(tables, sha1Tables(r.SHA1, r.sha1Kernel)...)
-	if len(r.KDF) > 0 {
-		add := func(what string, cell func(KDFResult) string) {
-			tables = append(tables, newTable("pbkdf2 by length of the key, "+what, "hash", r.KDF, func(x KDFResult) (row, column, _ string) {
-				return x.Hash + " " + x.Kernel, inBytes(x.Bytes), cell(x)
-			}))
-		}
-		add("speed ratios to the standard library", func(x KDFResult) string { return asRatio(x.RatioToStdlib) })
-		add("million iterations per second", func(x KDFResult) string { return fmt.Sprintf("%.3f", x.IterationsPerSecond/1e6) })
-	}
+	tables = append(tables, kdfTables(r.KDF)...)
+	tables = append(tables, unlockTables(r.Unlock)...)
 	return tables
 }
 
