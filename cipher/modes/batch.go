@@ -5,12 +5,12 @@ import "serpcrypt/internal/secret"
 // A batch is what goes to the cipher in one call. Its IVs, as blocks, are lanes of
 // a kernel, and so are its sectors in CBC encryption.
 const (
-	// maxBatchSectors is twice what the widest kernel takes at once. Of longer
-	// runs in powers of two it leaves 64 or 128, which that does by halves.
+	// maxBatchSectors is twice what the widest kernel takes at once. A power of
+	// two above it leaves 64 or 128 over, which are one or two even passes.
 	maxBatchSectors = 192
 
-	// fewSectors make up a block of 4096 bytes in small sectors. Their IVs take
-	// little memory, and so they pay nothing for clearing more.
+	// fewSectors of 512 bytes are a block of 4096. Beside so few it would show
+	// if memory for the IVs of a whole batch were cleared.
 	fewSectors = 8
 )
 

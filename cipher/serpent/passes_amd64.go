@@ -8,9 +8,9 @@ import "math"
 // groups of blocks as long as there are any, and one for what is left.
 type passes struct {
 	least  int   // so many blocks are worth a pass
-	parts  []int // what passes for less than a group take, if need be in part
+	parts  []int // for how many blocks, less than a group, there are passes
 	group  int   // blocks
-	groups []int // how many the next pass takes, by how many there are; the last for more
+	groups []int // groups[n] is how many the next pass takes of n, the last one of more
 }
 
 // Passes are as even as they can be: one of few groups takes nearly as long as

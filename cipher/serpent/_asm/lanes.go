@@ -18,7 +18,7 @@ const lineBlocks = 4
 // together, to encrypt them side by side, and back: some sectors at a time, by
 // moving the four items of a number of sources to as many destinations.
 func writeGather(c *build.Context, suffix string, sectors int, move func(from, to [lineBlocks]operand.Mem)) {
-	write := func(name string, doc []string, step func(line, row [lineBlocks]operand.Mem)) {
+	write := func(name string, doc []string, moveLines func(lines, rows [lineBlocks]operand.Mem)) {
 		c.Function(name + suffix)
 		c.Doc(doc...)
 		c.Pragma("noescape")
@@ -40,12 +40,12 @@ func writeGather(c *build.Context, suffix string, sectors int, move func(from, t
 			for i := range line {
 				line[i] = operand.Mem{Base: lines, Disp: blockBytes * i}
 			}
-			step(line, row)
+			moveLines(line, row)
 			c.ADDQ(sectorBytes, lines)
 		} else {
 			third := c.GP64()
 			c.LEAQ(operand.Mem{Base: lines, Index: sectorBytes, Scale: 2}, third)
-			step([lineBlocks]operand.Mem{
+			moveLines([lineBlocks]operand.Mem{
 				{Base: lines}, {Base: lines, Index: sectorBytes, Scale: 1},
 				{Base: third}, {Base: third, Index: sectorBytes, Scale: 1},
 			}, row)
@@ -66,7 +66,7 @@ func writeGather(c *build.Context, suffix string, sectors int, move func(from, t
 	write("gather", []string{
 		fmt.Sprintf("gather%s copies the first four blocks of each of %s sectors, which are", suffix, many),
 		"sectorBytes apart, each into the row of its own, rowBytes apart.",
-	}, func(line, row [lineBlocks]operand.Mem) { move(line, row) })
+	}, move)
 	write("scatter", []string{fmt.Sprintf("scatter%s is the inverse of gather%s.", suffix, suffix)},
 		func(line, row [lineBlocks]operand.Mem) { move(row, line) })
 }
