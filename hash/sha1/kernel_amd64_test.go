@@ -55,7 +55,7 @@ func spoil(k Kernel) {
 func needKernel(t *testing.T, k Kernel) {
 	t.Helper()
 	if !slices.Contains(Kernels(), k) {
-		skip.Skip(t, "this CPU cannot run kernel "+k.String())
+		skip.CPU(t, "this CPU cannot run kernel "+k.String())
 	}
 }
 
