@@ -3,72 +3,61 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"time"
 
 	"serpcrypt/internal/cpucycles"
 )
 
-// result is what a peer needs for a task.
+// result is what a peer needs in a contest.
 type result struct {
-	peer string
-	task task
-	cost cpucycles.Cost // of a run
+	peer   string
+	column string
+	units  int            // bytes or iterations of a run
+	cost   cpucycles.Cost // of a run
 }
 
-// contest is a task with the peers that do it.
+// contest is what several peers do with the same input, a column of a table.
 type contest struct {
-	task    task
-	peers   []peer
-	works   []work
-	src     []byte
-	outputs [][]byte // one for each peer
+	column      string
+	what        string // for messages
+	units       int    // bytes or iterations of a run
+	contestants []contestant
 }
 
-func newContest(t task, peers []peer) (*contest, error) {
-	c := &contest{task: t, src: make([]byte, t.bytes)}
-	rand.Read(c.src)
-	for _, p := range peers {
-		if !p.does(t) {
-			continue
-		}
-		w, err := p.open(t)
-		if err != nil {
-			c.close()
-			return nil, fmt.Errorf("%s of %s: %w", t.name(), p.name, err)
-		}
-		c.peers = append(c.peers, p)
-		c.works = append(c.works, w)
-		c.outputs = append(c.outputs, make([]byte, t.bytes))
-	}
-	return c, nil
+// contestant is a peer at work.
+type contestant struct {
+	name   string
+	rule   string // those of the same one have the same output
+	run    func()
+	output []byte // that run overwrites
+	close  func() // nil if there is nothing to be closed
 }
 
 func (c *contest) close() {
-	for _, w := range c.works {
-		w.close()
+	for _, x := range c.contestants {
+		if x.close != nil {
+			x.close()
+		}
 	}
 }
 
-// check lets each peer do the task once. It fails unless those with the same
-// cipher compute the same, and something.
+// check lets each peer run once. It fails unless those under the same rule
+// compute the same, and something.
 func (c *contest) check() error {
-	first := map[string]int{}
-	for i, p := range c.peers {
-		clear(c.outputs[i])
-		c.works[i].run(c.outputs[i], c.src)
-		if _, ok := first[p.cipher]; !ok {
-			first[p.cipher] = i
+	first := map[string]contestant{}
+	for _, x := range c.contestants {
+		clear(x.output)
+		x.run()
+		if _, ok := first[x.rule]; !ok {
+			first[x.rule] = x
 		}
-		reference := first[p.cipher]
+		reference := first[x.rule]
 		switch {
-		case !bytes.Equal(c.outputs[i], c.outputs[reference]):
-			return fmt.Errorf("%s, sectors of %d bytes: %s computes other bytes than %s",
-				c.task.name(), c.task.sectorSize, p.name, c.peers[reference].name)
-		case bytes.Equal(c.outputs[i], make([]byte, c.task.bytes)):
-			return fmt.Errorf("%s, sectors of %d bytes: %s computes nothing but zeros",
-				c.task.name(), c.task.sectorSize, p.name)
+		case !bytes.Equal(x.output, reference.output):
+			return fmt.Errorf("%s: %s computes other bytes than %s", c.what, x.name, reference.name)
+		case bytes.Equal(x.output, make([]byte, len(x.output))):
+			return fmt.Errorf("%s: %s computes nothing but zeros", c.what, x.name)
 		}
 	}
 	return nil
@@ -77,26 +66,22 @@ func (c *contest) check() error {
 // measure lets the peers take turns.
 func (c *contest) measure(ctx context.Context, each time.Duration) ([]result, error) {
 	var functions []func()
-	for i, w := range c.works {
-		functions = append(functions, func() { w.run(c.outputs[i], c.src) })
+	for _, x := range c.contestants {
+		functions = append(functions, x.run)
 	}
 	costs, err := cpucycles.Measure(ctx, each, functions...)
 	if err != nil {
 		return nil, err
 	}
 	var results []result
-	for i, p := range c.peers {
-		results = append(results, result{p.name, c.task, costs[i]})
+	for i, x := range c.contestants {
+		results = append(results, result{x.name, c.column, c.units, costs[i]})
 	}
 	return results, nil
 }
 
-// compare checks and measures how the peers do a task.
-func compare(ctx context.Context, t task, peers []peer, each time.Duration) ([]result, error) {
-	c, err := newContest(t, peers)
-	if err != nil {
-		return nil, err
-	}
+// compare checks, measures and closes.
+func (c *contest) compare(ctx context.Context, each time.Duration) ([]result, error) {
 	defer c.close()
 	if err := c.check(); err != nil {
 		return nil, err

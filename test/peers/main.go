@@ -1,7 +1,7 @@
-// Peers compares the speed of this program's Serpent with that of others' and,
-// for scale, of AES-256-XTS. All do their work in turn, in one thread of one
-// process, and show first that they compute the same. It prints tables for
-// docs/bench.md.
+// Peers compares the speed of this program's Serpent, SHA-1 and PBKDF2-HMAC-SHA1
+// with that of others' and, for scale, of AES-256-XTS. All do their work in turn,
+// in one thread of one process, and show first that they compute the same. It
+// prints tables for docs/bench.md.
 //
 // It is a module of its own, so that the program does not depend on the peers.
 package main
@@ -32,33 +32,36 @@ func main() {
 
 // report prints nothing unless all could be measured.
 func report(ctx context.Context, w io.Writer, each time.Duration) error {
-	peers, err := allPeers()
+	var tables strings.Builder
+	for _, sectorSize := range []int{512, 4096} {
+		results, err := compareSectors(ctx, sectorSize, each)
+		if err != nil {
+			return err
+		}
+		sectors := fmt.Sprintf("Sectors of %d bytes, ", sectorSize)
+		writeTable(&tables, sectors+"core cycles per byte", results, cyclesPerUnit)
+		writeTable(&tables, sectors+"MB/s (10^6 bytes)", results, megabytesPerSecond)
+	}
+	results, err := compareSHA1(ctx, each)
 	if err != nil {
 		return err
 	}
-	var tables strings.Builder
-	for _, sectorSize := range []int{512, 4096} {
-		var results []result
-		for _, t := range tasks(sectorSize) {
-			more, err := compare(ctx, t, peers, each)
-			if err != nil {
-				return err
-			}
-			results = append(results, more...)
-		}
-		sectors := fmt.Sprintf("Sectors of %d bytes, ", sectorSize)
-		writeTable(&tables, sectors+"core cycles per byte", results, cyclesPerByte)
-		writeTable(&tables, sectors+"MB/s (10^6 bytes)", results, megabytesPerSecond)
+	writeTable(&tables, "SHA-1 by length of the message, core cycles per byte", results, cyclesPerUnit)
+	if results, err = comparePBKDF2(ctx, each); err != nil {
+		return err
 	}
+	writeTable(&tables, "PBKDF2-HMAC-SHA1 by length of the key, million iterations per second", results, millionsPerSecond)
+
 	machine := bench.ThisMachine()
 	fmt.Fprintf(w, "%s: %s, %s.\n\n", time.Now().Format("2 January 2006"), machine.CPU, machine.Kernel)
-	for _, p := range peers {
-		if p.version != "" {
-			fmt.Fprintf(w, "- %s\n", p.version)
-		}
+	for _, version := range versions() {
+		fmt.Fprintf(w, "- %s\n", version)
 	}
-	fmt.Fprintf(w, "\nRuns of %d KiB, for cbc-enc of %d KiB. serpcrypt gets a run in one call, the others sector by sector.\n",
-		runBytes>>10, chainedRunBytes>>10)
+	fmt.Fprintf(w, `
+Runs of %d KiB, for cbc-enc of %d KiB. serpcrypt gets a run in one call, the others sector by sector.
+SHA-1's calls can overlap, but where each waits for the last: its digest chooses their message.
+8x64B are the keys of eight key slots, and the iterations those of each.
+`, runBytes>>10, chainedRunBytes>>10)
 	_, err = io.WriteString(w, tables.String())
 	return err
 }

@@ -6,8 +6,6 @@
 
 enum mode { ECB, CBC, CTR, XTS };
 
-// gcrypt_start readies the library and returns its version, or NULL.
-const char *gcrypt_start(void);
 // gcrypt_open returns Serpent with a key, which in XTS is two, or NULL.
 void *gcrypt_open(enum mode mode, const uint8_t *key, size_t key_size);
 // gcrypt_crypt returns whether it succeeded.
@@ -15,7 +13,6 @@ int gcrypt_crypt(void *cipher, enum mode mode, int encrypt, uint8_t *dst, const 
                  size_t n, size_t sector_size, uint64_t first);
 void gcrypt_close(void *cipher);
 
-const char *openssl_version(void);
 // openssl_open returns AES-256-XTS in one direction with a key of 64 bytes, or
 // NULL.
 void *openssl_open(int encrypt, const uint8_t *key);

@@ -7,27 +7,30 @@ import (
 	"strings"
 )
 
-// writeTable prints a row for each peer and a column for each task, indented as
+// writeTable prints a row for each peer and a column for each contest, indented as
 // code is in Markdown.
 func writeTable(w io.Writer, title string, results []result, cell func(result) string) {
-	const width = 8
+	const least = 8 // the width of a column
 	first := 0
 	var peers, columns []string
 	cells := map[[2]string]string{}
+	widths := map[string]int{}
 	for _, r := range results {
 		if !slices.Contains(peers, r.peer) {
 			peers = append(peers, r.peer)
 			first = max(first, len(r.peer)+2)
 		}
-		if !slices.Contains(columns, r.task.name()) {
-			columns = append(columns, r.task.name())
+		if !slices.Contains(columns, r.column) {
+			columns = append(columns, r.column)
 		}
-		cells[[2]string{r.peer, r.task.name()}] = cell(r)
+		text := cell(r)
+		cells[[2]string{r.peer, r.column}] = text
+		widths[r.column] = max(widths[r.column], least, len(r.column)+1, len(text)+1)
 	}
 	line := func(name string, cell func(column string) string) {
 		s := fmt.Sprintf("    %-*s", first, name)
 		for _, column := range columns {
-			s += fmt.Sprintf("%-*s", width, cell(column))
+			s += fmt.Sprintf("%-*s", widths[column], cell(column))
 		}
 		fmt.Fprintln(w, strings.TrimRight(s, " "))
 	}
@@ -38,13 +41,17 @@ func writeTable(w io.Writer, title string, results []result, cell func(result) s
 	}
 }
 
-func cyclesPerByte(r result) string {
+func cyclesPerUnit(r result) string {
 	if r.cost.Cycles == 0 { // not known on this architecture
 		return "-"
 	}
-	return fmt.Sprintf("%.2f", r.cost.Cycles/float64(r.task.bytes))
+	return fmt.Sprintf("%.2f", r.cost.Cycles/float64(r.units))
 }
 
 func megabytesPerSecond(r result) string {
-	return fmt.Sprintf("%.0f", float64(r.task.bytes)/r.cost.Nanoseconds*1e3)
+	return fmt.Sprintf("%.0f", float64(r.units)/r.cost.Nanoseconds*1e3)
+}
+
+func millionsPerSecond(r result) string {
+	return fmt.Sprintf("%.3f", float64(r.units)/r.cost.Nanoseconds*1e3)
 }

@@ -2,16 +2,6 @@
 
 #include "sectors.h"
 
-const char *gcrypt_start(void)
-{
-	const char *version = gcry_check_version(NULL);
-
-	// Locked memory is scarce and makes no difference to the speed.
-	gcry_control(GCRYCTL_DISABLE_SECMEM, 0);
-	gcry_control(GCRYCTL_INITIALIZATION_FINISHED, 0);
-	return version;
-}
-
 void *gcrypt_open(enum mode mode, const uint8_t *key, size_t key_size)
 {
 	static const int modes[] = {

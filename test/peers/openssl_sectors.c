@@ -1,9 +1,6 @@
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include "sectors.h"
-
-const char *openssl_version(void) { return OpenSSL_version(OPENSSL_VERSION); }
 
 void *openssl_open(int encrypt, const uint8_t *key)
 {

@@ -3,8 +3,6 @@ package main
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"runtime"
-	"runtime/debug"
 
 	aead "github.com/aead/serpent"
 	"golang.org/x/crypto/xts"
@@ -15,8 +13,8 @@ import (
 
 // ourKernels returns a peer for each that this CPU has, and one for the fastest
 // that gets its sectors one by one, as the other peers do.
-func ourKernels() []peer {
-	var peers []peer
+func ourKernels() []sectorPeer {
+	var peers []sectorPeer
 	for _, k := range serpent.Kernels() {
 		peers = append(peers, ours(k, "serpcrypt "+k.String(), false))
 	}
@@ -24,11 +22,11 @@ func ourKernels() []peer {
 	return append(peers, ours(fastest, "serpcrypt "+fastest.String()+", sector by sector", true))
 }
 
-func ours(kernel serpent.Kernel, name string, oneByOne bool) peer {
+func ours(kernel serpent.Kernel, name string, oneByOne bool) sectorPeer {
 	specs := map[string]string{
 		"ecb": "serpent-ecb", "cbc": "serpent-cbc-plain64", "ctr": "serpent-ctr-plain64", "xts": "serpent-xts-plain64",
 	}
-	return peer{name: name, cipher: "serpent", modes: allModes, open: func(t task) (work, error) {
+	return sectorPeer{name: name, cipher: "serpent", modes: allModes, open: func(t sectorTask) (work, error) {
 		s, err := modes.New(specs[t.mode], t.key, t.sectorSize, kernel)
 		if err != nil {
 			return work{}, err
@@ -46,7 +44,7 @@ func ours(kernel serpent.Kernel, name string, oneByOne bool) peer {
 }
 
 // sectorBySector makes a call for each sector of a run.
-func (t task) sectorBySector(crypt func(dst, src []byte, number uint64)) func(dst, src []byte) {
+func (t sectorTask) sectorBySector(crypt func(dst, src []byte, number uint64)) func(dst, src []byte) {
 	return func(dst, src []byte) {
 		for i := 0; i < len(src); i += t.sectorSize {
 			crypt(dst[i:i+t.sectorSize], src[i:i+t.sectorSize], firstSector+uint64(i/sectorUnit))
@@ -54,26 +52,24 @@ func (t task) sectorBySector(crypt func(dst, src []byte, number uint64)) func(ds
 	}
 }
 
-func aeadSerpent() peer {
-	return goXTS(peer{
-		name:    "aead/serpent, x/crypto/xts",
-		version: versionOf("github.com/aead/serpent") + ", " + versionOf("golang.org/x/crypto"),
-		cipher:  "serpent",
+func aeadSerpent() sectorPeer {
+	return goXTS(sectorPeer{
+		name:   "aead/serpent, x/crypto/xts",
+		cipher: "serpent",
 	}, aead.NewCipher)
 }
 
-func goAES() peer {
-	return goXTS(peer{
-		name:    "Go AES-256, x/crypto/xts",
-		version: runtime.Version(),
-		cipher:  "aes",
+func goAES() sectorPeer {
+	return goXTS(sectorPeer{
+		name:   "Go AES-256, x/crypto/xts",
+		cipher: "aes",
 	}, aes.NewCipher)
 }
 
 // goXTS completes p with XTS of golang.org/x/crypto over a block cipher.
-func goXTS(p peer, newCipher func(key []byte) (cipher.Block, error)) peer {
+func goXTS(p sectorPeer, newCipher func(key []byte) (cipher.Block, error)) sectorPeer {
 	p.modes = []string{"xts"}
-	p.open = func(t task) (work, error) {
+	p.open = func(t sectorTask) (work, error) {
 		c, err := xts.NewCipher(newCipher, t.key)
 		if err != nil {
 			return work{}, err
@@ -85,17 +81,4 @@ func goXTS(p peer, newCipher func(key []byte) (cipher.Block, error)) peer {
 		return work{t.sectorBySector(crypt), func() {}}, nil
 	}
 	return p
-}
-
-// versionOf returns the module with the version with which the program was
-// built.
-func versionOf(module string) string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			if m.Path == module {
-				return module + " " + m.Version
-			}
-		}
-	}
-	return module + " of unknown version"
 }
