@@ -19,10 +19,9 @@ need_packages gcc=gcc objdump=binutils /usr/include/stdlib.h=libc6-dev diff=diff
 
 # The packages that work with several goroutines.
 concurrent='./cipher/modes ./volume ./internal/...'
-# What has assembly, or depends on the width of int; and what stands on it.
-portable='./cipher/... ./hash/... ./internal/hashes ./volume/...'
-# What depends on the order of bytes besides.
-emulated='./cipher/... ./hash/... ./internal/hashes ./internal/secret ./kdf ./volume/...'
+# What has assembly, or depends on the width of int or the order of bytes; and
+# what stands on it.
+portable='./cipher/... ./hash/... ./internal/hashes ./internal/secret ./kdf ./volume/...'
 # What an emulator is no good for: it hides the flags of memory, cannot start the
 # test program a second time, nor what go run builds for its processor; and
 # sixteen million iterations take minutes.
@@ -50,7 +49,7 @@ expect() { SERPCRYPT_EXPECT_KERNEL=$1 SERPCRYPT_EXPECT_SHA1_KERNEL=$2 "${@:3}"; 
 # registers to stacks that tests look at.
 emulate() {
 	GOARCH=$1 CGO_ENABLED=0 GODEBUG=asyncpreemptoff=1 expect generic generic \
-		scripts/go-test.sh -exec "qemu-$2" -skip "$not_emulated" $emulated
+		scripts/go-test.sh -exec "qemu-$2" -skip "$not_emulated" $portable
 }
 
 # kernels says which this CPU has and lacks, a line for each package that has any.
