@@ -57,6 +57,9 @@ type watch struct {
 	sums   int // that were made
 	hashes []hash.Hash
 	seen   [][]byte
+
+	last    *byte // what was remembered in the last call
+	lastLen int
 }
 
 // lookEvery so many sums, of which an iteration makes two, is often: within
@@ -71,11 +74,16 @@ func (w *watch) look() {
 
 func (w *watch) add(h hash.Hash) hash.Hash {
 	w.hashes = append(w.hashes, h)
-	return &watchedHash{h, w}
+	return &watchedHash{h, h.(saved), w}
 }
 
-// remember is called with the same few places over and over.
+// remember is called with the same few places over and over, and most of the
+// time with that of the last call.
 func (w *watch) remember(p []byte) {
+	if unsafe.SliceData(p) == w.last && len(p) <= w.lastLen {
+		return
+	}
+	w.last, w.lastLen = unsafe.SliceData(p), len(p)
 	for _, s := range w.seen {
 		if unsafe.SliceData(s) == unsafe.SliceData(p) && len(s) >= len(p) {
 			return
@@ -95,10 +103,15 @@ func (w *watch) wipe() {
 	}
 }
 
-// watchedHash is a hash that HMAC can save the state of, to restore it in each
-// iteration.
+// saved is a hash whose state HMAC can save once and restore in each iteration.
+type saved interface {
+	encoding.BinaryMarshaler
+	encoding.BinaryUnmarshaler
+}
+
 type watchedHash struct {
 	hash.Hash
+	saved
 	watch *watch
 }
 
@@ -117,11 +130,7 @@ func (h *watchedHash) Sum(b []byte) []byte {
 }
 
 func (h *watchedHash) MarshalBinary() ([]byte, error) {
-	state, err := h.Hash.(encoding.BinaryMarshaler).MarshalBinary()
+	state, err := h.saved.MarshalBinary()
 	h.watch.remember(state)
 	return state, err
-}
-
-func (h *watchedHash) UnmarshalBinary(state []byte) error {
-	return h.Hash.(encoding.BinaryUnmarshaler).UnmarshalBinary(state)
 }

@@ -65,7 +65,7 @@ func PBKDF2(ctx context.Context, hash string, job Job) (*secret.Buffer, error) {
 // errors are an *hashes.UnknownError, one about a job that is not possible, and
 // what ready returns, which ends the work.
 func Derive(ctx context.Context, hash string, jobs []Job, ready func([]Derived) error) error {
-	if strings.EqualFold(hash, "sha1") {
+	if isSHA1(hash) {
 		return DeriveSHA1(ctx, sha1.AutoChains, jobs, ready)
 	}
 	newHash, err := hashes.New(hash)
@@ -78,6 +78,8 @@ func Derive(ctx context.Context, hash string, jobs []Job, ready func([]Derived) 
 	}
 	return deriveInTurn(ctx, newHash, jobs, order, ready)
 }
+
+func isSHA1(hash string) bool { return strings.EqualFold(hash, "sha1") }
 
 // DeriveSHA1 is as Derive, for SHA-1 and with kernel k. The error is a
 // *sha1.KernelError if CPU or build cannot run that.

@@ -10,18 +10,24 @@ import (
 	"serpcrypt/volume/luks1"
 )
 
-// UnlockSpeed tells how long key slots take to open on this machine: the
-// derivation of a slot's key and of the volume key's digest, in processor time.
+// UnlockSpeed tells how long key slots take to open on this machine, in the time
+// of one processor.
 type UnlockSpeed struct {
 	hash     string
 	keyBytes int
-	Slot     float64 // iterations per second for the key of a slot
-	Digest   float64 // iterations per second for the digest
+	Slot     float64       // iterations per second for the key of a slot
+	Digest   float64       // iterations per second for the volume key's digest
+	Rest     time.Duration // to decrypt and merge the slot's material
 }
 
-// MeasureUnlockSpeed takes about the time d for a container of that hash and
-// key. The error is an *hashes.UnknownError or that of ctx.
-func MeasureUnlockSpeed(ctx context.Context, hash string, keyBytes int, d time.Duration) (*UnlockSpeed, error) {
+// MeasureUnlockSpeed takes about the time d for a container with that cipher,
+// hash and key. Errors: a *modes.SpecError, an *hashes.UnknownError, or that of
+// ctx.
+func MeasureUnlockSpeed(ctx context.Context, cipher, hash string, keyBytes int, d time.Duration) (*UnlockSpeed, error) {
+	rest, err := luks1.TrialTime(luks1.Params{Spec: cipher, Hash: hash, KeyBytes: keyBytes})
+	if err != nil {
+		return nil, err
+	}
 	slot, err := kdf.Speed(ctx, hash, keyBytes, d*3/4)
 	if err != nil {
 		return nil, err
@@ -30,7 +36,7 @@ func MeasureUnlockSpeed(ctx context.Context, hash string, keyBytes int, d time.D
 	if err != nil {
 		return nil, err
 	}
-	return &UnlockSpeed{hash, keyBytes, slot, digest}, nil
+	return &UnlockSpeed{hash, keyBytes, slot, digest, rest}, nil
 }
 
 // SingleLane measures, for about the time d, how fast tools are that compute
@@ -39,17 +45,17 @@ func (s *UnlockSpeed) SingleLane(ctx context.Context, d time.Duration) (*UnlockS
 	if !strings.EqualFold(s.hash, "sha1") {
 		return s, nil
 	}
-	block, err := kdf.SingleLaneSpeed(ctx, s.hash, 1, d)
+	block, err := kdf.SingleLaneSpeed(ctx, 1, d)
 	if err != nil {
 		return nil, err
 	}
 	blocks := func(n int) float64 { return float64((n + sha1.Size - 1) / sha1.Size) }
-	return &UnlockSpeed{s.hash, s.keyBytes, block / blocks(s.keyBytes), block / blocks(luks1.DigestSize)}, nil
+	return &UnlockSpeed{s.hash, s.keyBytes, block / blocks(s.keyBytes), block / blocks(luks1.DigestSize), s.Rest}, nil
 }
 
 // Time returns how long it takes to open a slot.
 func (s *UnlockSpeed) Time(iterations, digestIterations int) time.Duration {
-	seconds := float64(iterations)/s.Slot + float64(digestIterations)/s.Digest
+	seconds := float64(iterations)/s.Slot + float64(digestIterations)/s.Digest + s.Rest.Seconds()
 	const most = 1 << 62
 	return time.Duration(min(seconds*float64(time.Second), most))
 }
@@ -58,6 +64,6 @@ func (s *UnlockSpeed) Time(iterations, digestIterations int) time.Duration {
 // the digest's that go with them. They are from kdf.MinIterations to
 // kdf.MaxIterations.
 func (s *UnlockSpeed) Iterations(d time.Duration) int {
-	n := d.Seconds() / (1/s.Slot + 1/(digestShare*s.Digest))
+	n := (d - s.Rest).Seconds() / (1/s.Slot + 1/(digestShare*s.Digest))
 	return int(min(max(n, kdf.MinIterations), kdf.MaxIterations))
 }

@@ -102,7 +102,7 @@ func slowSlots(ctx context.Context, h *Header, slots []int) ([]time.Duration, er
 	if max(most, h.DigestIterations) <= neverSlow {
 		return nil, nil
 	}
-	speed, err := MeasureUnlockSpeed(ctx, h.Hash, h.KeyBytes, shortMeasurement)
+	speed, err := MeasureUnlockSpeed(ctx, h.Cipher+"-"+h.Mode, h.Hash, h.KeyBytes, shortMeasurement)
 	if err != nil {
 		return nil, err
 	}

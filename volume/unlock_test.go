@@ -162,7 +162,7 @@ type listContainer struct {
 func (c *listContainer) usableSlots() []int { return c.slots }
 
 func (c *listContainer) header() *Header {
-	h := &Header{Hash: "sha1", KeyBytes: 64, DigestIterations: 1000, Slots: make([]Slot, 8)}
+	h := &Header{Cipher: "serpent", Mode: "xts-plain64", Hash: "sha1", KeyBytes: 64, DigestIterations: 1000, Slots: make([]Slot, 8)}
 	for slot, n := range c.iterations {
 		h.Slots[slot].Iterations = n
 	}

@@ -274,7 +274,7 @@ func chooseIterations(ctx context.Context, p *volume.Params, iterTime time.Durat
 	if p.Iterations == 0 {
 		d = calibration
 	}
-	speeds, err := measureSpeeds(ctx, p.Hash, p.KeyBits/8, d)
+	speeds, err := measureSpeeds(ctx, p.Cipher, p.Hash, p.KeyBits/8, d)
 	if err != nil {
 		return unlockTimes{}, err
 	}

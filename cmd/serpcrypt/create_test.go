@@ -31,7 +31,7 @@ func TestCreateHeedsEachSync(t *testing.T) {
 	for failing := 1; ; failing++ {
 		want := &creation{
 			path:   filepath.Join(t.TempDir(), "box"),
-			params: volume.Params{KeyBits: volume.DefaultKeyBits, Hash: volume.DefaultHash, Iterations: fewIterations},
+			params: volume.Params{Cipher: volume.DefaultCipher, KeyBits: volume.DefaultKeyBits, Hash: volume.DefaultHash, Iterations: fewIterations},
 		}
 		place, err := newPlace(want, want.path, 3<<20)
 		if err != nil {

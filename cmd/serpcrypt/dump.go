@@ -61,7 +61,7 @@ func runDump(c *cli.Context) error {
 // estimateUnlock returns the times of the key slots in use, by their number.
 func estimateUnlock(ctx context.Context, h *volume.Header) (map[int]unlockTimes, error) {
 	const measured = 150 * time.Millisecond
-	speeds, err := measureSpeeds(ctx, h.Hash, h.KeyBytes, measured)
+	speeds, err := measureSpeeds(ctx, h.Cipher+"-"+h.Mode, h.Hash, h.KeyBytes, measured)
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 type unlockSpeeds struct{ here, singleLane *volume.UnlockSpeed }
 
 // measureSpeeds takes about the time d.
-func measureSpeeds(ctx context.Context, hash string, keyBytes int, d time.Duration) (speeds unlockSpeeds, err error) {
-	speeds.here, err = volume.MeasureUnlockSpeed(ctx, hash, keyBytes, d*9/10)
+func measureSpeeds(ctx context.Context, cipher, hash string, keyBytes int, d time.Duration) (speeds unlockSpeeds, err error) {
+	speeds.here, err = volume.MeasureUnlockSpeed(ctx, cipher, hash, keyBytes, d*9/10)
 	if err != nil {
 		return unlockSpeeds{}, err
 	}
