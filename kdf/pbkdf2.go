@@ -66,7 +66,7 @@ func PBKDF2(ctx context.Context, hash string, job Job) (*secret.Buffer, error) {
 // what ready returns, which ends the work.
 func Derive(ctx context.Context, hash string, jobs []Job, ready func([]Derived) error) error {
 	if isSHA1(hash) {
-		return DeriveSHA1(ctx, sha1.AutoChains, jobs, ready)
+		return DeriveSHA1(ctx, sha1.DefaultChains(), jobs, ready)
 	}
 	newHash, err := hashes.New(hash)
 	if err != nil {

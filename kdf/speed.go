@@ -43,7 +43,7 @@ func Speed(ctx context.Context, hash string, keyLen int, d time.Duration) (float
 		for i := range chains {
 			chains[i].Start(nil, nil, uint32(i+1))
 		}
-		run = func(iterations int) { iterate(context.Background(), sha1.AutoChains, chains, iterations) }
+		run = func(iterations int) { iterate(context.Background(), sha1.DefaultChains(), chains, iterations) }
 	}
 	return speed(ctx, d, cpucycles.ThreadTime, run)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // ChainKernel is an implementation of Iterate.
@@ -62,3 +63,20 @@ func (k ChainKernel) check(usable []ChainKernel) error {
 
 // chainKernels holds what CPU and build can run.
 var chainKernels = append([]ChainKernel{ChainsGeneric}, assemblyChainKernels()...)
+
+// standardChains is what DefaultChains returns.
+var standardChains atomic.Uint32
+
+// SetDefaultChains chooses what DefaultChains returns. The error is a
+// *KernelError if CPU or build cannot run it.
+func SetDefaultChains(k ChainKernel) error {
+	if err := k.check(chainKernels); err != nil {
+		return err
+	}
+	standardChains.Store(uint32(k))
+	return nil
+}
+
+// DefaultChains returns the kernel for those who have no wish: AutoChains, unless
+// another was set.
+func DefaultChains() ChainKernel { return ChainKernel(standardChains.Load()) }
