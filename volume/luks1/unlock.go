@@ -93,6 +93,9 @@ func (u *unlocking) try(slots []int, ready []kdf.Derived) error {
 	var opened []int
 	var keys [][]byte
 	for _, d := range ready {
+		if u.ctx.Err() != nil {
+			return u.ctx.Err()
+		}
 		slot := slots[d.Job]
 		key, err := u.h.mergeSlot(u.r, slot, d.Key)
 		if err != nil {
