@@ -17,8 +17,10 @@ need_packages gcc=gcc objdump=binutils /usr/include/stdlib.h=libc6-dev diff=diff
 # Without FUSE the tests that need it say so; with it they need this.
 [ ! -w /dev/fuse ] || need_fuse
 
-# The packages that work with several goroutines.
-concurrent='./cipher/modes ./volume ./internal/...'
+# The packages that work with several goroutines, and tests that take minutes
+# under the race detector and have no more goroutines than others.
+concurrent='./cipher/modes ./kdf ./volume ./internal/...'
+not_raced='^(TestPBKDF2ManyIterations|TestEverySuiteIsComplete)$'
 # What has assembly, or depends on the width of int or the order of bytes; and
 # what stands on it.
 portable='./cipher/... ./hash/... ./internal/hashes ./internal/secret ./kdf ./volume/...'
@@ -92,7 +94,7 @@ step 'go vet' go vet ./...
 step 'staticcheck' go run $STATICCHECK ./...
 step 'go test' scripts/go-test.sh ./...
 step 'go test without assembly' expect generic generic scripts/go-test.sh -tags purego $portable
-step 'go test with the race detector' scripts/go-test.sh -race $concurrent
+step 'go test with the race detector' scripts/go-test.sh -race -skip "$not_raced" $concurrent
 if GOARCH=386 CGO_ENABLED=0 go test -run '^$' ./internal/hashes >/dev/null 2>&1; then
 	step 'go test on 32 bits' expect generic scalar env GOARCH=386 CGO_ENABLED=0 scripts/go-test.sh $portable
 else
