@@ -1,0 +1,128 @@
+package luks2
+
+import "encoding/json"
+
+// Types of objects (sections 3.2 to 3.6).
+const (
+	KeyslotLUKS2 = "luks2"
+	AFLUKS1      = "luks1"
+	AreaRaw      = "raw"
+	KDFPBKDF2    = "pbkdf2"
+	KDFArgon2i   = "argon2i"
+	KDFArgon2id  = "argon2id"
+	SegmentCrypt = "crypt"
+	DigestPBKDF2 = "pbkdf2"
+)
+
+// Priorities of a key slot (section 3.2). Without one it is normal.
+const (
+	PriorityIgnore = 0 // only tried if it is named
+	PriorityNormal = 1
+	PriorityPrefer = 2
+)
+
+// DynamicSize is the Size of a segment that reaches to the end of its store.
+const DynamicSize = -1
+
+// Metadata is what the JSON text says. Objects are found by their number.
+//
+// Each kind of object has Unknown, the members that this package knows nothing
+// of; they are written again as they were read. So are whole parts whose type is
+// another than those above: only what all types have in common is known then.
+type Metadata struct {
+	Keyslots map[int]*Keyslot
+	Tokens   map[int]json.RawMessage
+	Segments map[int]*Segment
+	Digests  map[int]*Digest
+	Config   Config
+	Unknown  []Member
+}
+
+// Member is a member of a JSON object. The value is kept letter by letter.
+type Member struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// Keyslot is where and how the volume key is kept under a passphrase.
+type Keyslot struct {
+	Type     string
+	KeySize  int  // of the volume key, in bytes
+	Priority *int // nil: PriorityNormal
+	AF       AF   // AF and KDF are empty unless the type is KeyslotLUKS2
+	Area     Area
+	KDF      KDF
+	Unknown  []Member
+}
+
+// AF is how the key is split into stripes before it is encrypted.
+type AF struct {
+	Type    string
+	Stripes int
+	Hash    string
+	Unknown []Member
+}
+
+// Area is a place in the keyslots area. Offset and Size are in bytes, Offset
+// from the start of the header's store.
+type Area struct {
+	Type         string
+	Offset, Size int64
+	Encryption   string // as modes.ParseSpec reads it
+	KeySize      int    // of the area's encryption, in bytes
+	Unknown      []Member
+}
+
+// KDF is how the passphrase becomes the key of the area.
+type KDF struct {
+	Type string
+	Salt []byte
+
+	Hash       string // of PBKDF2
+	Iterations int
+
+	Time, Memory, CPUs int // of Argon2: passes, KiB, lanes
+
+	Unknown []Member
+}
+
+// Segment is a part of the volume. Offset and Size are in bytes, Offset from
+// the start of the data's store.
+type Segment struct {
+	Type         string
+	Offset, Size int64  // Size may be DynamicSize
+	IVTweak      uint64 // number of the first sector, in units of 512 bytes
+	Encryption   string // as modes.ParseSpec reads it
+	SectorSize   int    // bytes
+	Integrity    json.RawMessage
+	Flags        []string
+	Unknown      []Member
+}
+
+// Digest tells the right volume key from a wrong one, for the key slots and
+// segments that it names.
+type Digest struct {
+	Type       string
+	Keyslots   []int
+	Segments   []int
+	Hash       string
+	Iterations int
+	Salt       []byte
+	Digest     []byte
+	Unknown    []Member
+}
+
+// Config is what concerns the whole header.
+type Config struct {
+	JSONSize     int64 // bytes, of one copy's JSON text with its NULs
+	KeyslotsSize int64 // bytes
+	Flags        []string
+	Requirements Requirements
+	Unknown      []Member
+}
+
+// Requirements name what a program must know to use the container.
+type Requirements struct {
+	Mandatory []string
+	Unknown   []Member
+}
