@@ -1,8 +1,8 @@
 package sha1
 
 import (
-	"crypto/sha3"
-	_ "embed"
+	"bufio"
+	"embed"
 	"encoding/hex"
 	"fmt"
 	"strconv"
@@ -10,22 +10,47 @@ import (
 	"testing"
 )
 
-//go:embed testdata/nist.txt
-var nistText string
+// The response files of NIST's Secure Hash Algorithm Validation System for
+// SHA-1 in bytes (SHAVS, 2014, 6.2).
+//
+//go:embed testdata/SHA1*.rsp
+var nistFiles embed.FS
 
-// nistVectors calls f with each line of the file that is of the kind.
-func nistVectors(t *testing.T, kind string, f func(input, digest string)) {
+// nistVectors returns the values of each vector in the file by their names, the
+// last of which is MD.
+func nistVectors(t *testing.T, name string) (vectors []map[string]string) {
 	t.Helper()
-	n := 0
-	for line := range strings.Lines(nistText) {
-		if words := strings.Fields(line); len(words) == 3 && words[0] == kind {
-			n++
-			f(words[1], words[2])
+	file, err := nistFiles.Open("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	vector := map[string]string{}
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		key, value, found := strings.Cut(lines.Text(), " = ")
+		if !found {
+			continue
+		}
+		vector[key] = value
+		if key == "MD" {
+			vectors = append(vectors, vector)
+			vector = map[string]string{}
 		}
 	}
-	if n == 0 {
-		t.Fatalf("no vectors of kind %q", kind)
+	if lines.Err() != nil || len(vectors) == 0 {
+		t.Fatalf("%s: %d vectors, %v", name, len(vectors), lines.Err())
 	}
+	return vectors
+}
+
+func fromHex(t *testing.T, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // checkDigest hashes p at once, and in two parts.
@@ -44,53 +69,35 @@ func checkDigest(t *testing.T, k Kernel, what string, p []byte, want string) {
 	}
 }
 
-func number(t *testing.T, s string) int {
-	t.Helper()
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 func TestNISTMessages(t *testing.T) {
-	nistVectors(t, "given", func(input, digest string) {
-		message, err := hex.DecodeString(input)
-		if err != nil {
-			t.Fatal(err)
+	for _, file := range []string{"SHA1ShortMsg.rsp", "SHA1LongMsg.rsp"} {
+		for _, v := range nistVectors(t, file) {
+			bits, err := strconv.Atoi(v["Len"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			message := fromHex(t, v["Msg"])[:bits/8] // that of no bits is written as 00
+			for _, k := range Kernels() {
+				checkDigest(t, k, fmt.Sprintf("%s, len=%d", file, len(message)), message, v["MD"])
+			}
 		}
-		for _, k := range Kernels() {
-			checkDigest(t, k, input, message, digest)
-		}
-	})
-	nistVectors(t, "shake", func(input, digest string) {
-		message := make([]byte, number(t, input))
-		sha3.NewSHAKE128().Read(message)
-		for _, k := range Kernels() {
-			checkDigest(t, k, fmt.Sprintf("len=%s", input), message, digest)
-		}
-	})
+	}
 }
 
 // Each message of the Monte Carlo kind is the last three digests (SHAVS, figure
 // 2).
 func TestNISTMonteCarlo(t *testing.T) {
-	const seed = "\xd0\x56\x9c\xb3\x66\x5a\x8a\x43\xeb\x6e\xa2\x3d\x75\xa3\xc4\xd2\x05\x4a\x0d\x7d"
-	want, counts := map[int]string{}, 0
-	nistVectors(t, "monte", func(input, digest string) {
-		want[number(t, input)] = digest
-		counts = max(counts, number(t, input))
-	})
+	vectors := nistVectors(t, "SHA1Monte.rsp")
 	for _, k := range Kernels() {
-		last := [Size]byte([]byte(seed))
-		for count := 1; count <= counts; count++ {
+		last := [Size]byte(fromHex(t, vectors[0]["Seed"]))
+		for _, v := range vectors {
 			message := strings.Repeat(string(last[:]), 3)
 			for range 1000 {
 				sumKernel(k, &last, []byte(message))
 				message = message[Size:] + string(last[:])
 			}
-			if digest, ok := want[count]; ok && hex.EncodeToString(last[:]) != digest {
-				t.Errorf("%v, count %d: got %x, want %s", k, count, last, digest)
+			if got := hex.EncodeToString(last[:]); got != v["MD"] {
+				t.Fatalf("%v, count %s: got %s, want %s", k, v["COUNT"], got, v["MD"])
 			}
 		}
 	}
