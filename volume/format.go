@@ -20,7 +20,8 @@ type Params struct {
 	DigestIterations int    // of PBKDF2 for the volume key's digest; DigestIterations(Iterations)
 	UUID             string // random
 	Slot             int    // key slot to use, from 0
-	PayloadOffset    int64  // bytes; the first multiple of 1 MiB behind the key slots
+	PayloadOffset    int64  // bytes; the first multiple of 1 MiB behind the key slots, or 0 if the header is detached
+	Detached         bool   // the payload lies in another store than the header
 	VolumeKey        []byte // random
 }
 
@@ -81,11 +82,13 @@ func (p Params) newHeader() (*luks1.Header, error) {
 		Hash:          p.Hash,
 		UUID:          p.UUID,
 		PayloadOffset: p.PayloadOffset,
+		Detached:      p.Detached,
 	})
 }
 
 // MinSize returns the size in bytes of the smallest container with these
-// parameters, or the error that Format has about them.
+// parameters, or the error that Format has about them. If the header is detached,
+// it is that of the payload's store.
 func MinSize(p Params) (int64, error) {
 	h, err := p.withDefaults().newHeader()
 	if err != nil {
@@ -96,14 +99,24 @@ func MinSize(p Params) (int64, error) {
 
 func minSize(h *luks1.Header) int64 { return h.PayloadOffset() + luks1.SectorSize }
 
-// Formatted is a container in the making. Its header is not on the disk.
-type Formatted struct {
-	store Store
-	h     *luks1.Header
-	key   *secret.Buffer
+// HeaderSize returns how many bytes a detached header with these parameters
+// takes, or the error that Format has about them.
+func HeaderSize(p Params) (int64, error) {
+	h, err := p.withDefaults().newHeader()
+	if err != nil {
+		return 0, err
+	}
+	return h.Space(), nil
 }
 
-// Format makes a container in s, up to the header, so that nothing interrupted
+// Formatted is a container in the making. Its header is not on the disk.
+type Formatted struct {
+	at  Stores
+	h   *luks1.Header
+	key *secret.Buffer
+}
+
+// Format makes a container, up to the header, so that nothing interrupted
 // looks like one: first it destroys the headers that it finds, then it fills
 // the space for key material with random bytes and writes that of one slot.
 // Then the payload can be filled through Open, and Commit ends the work.
@@ -112,23 +125,28 @@ type Formatted struct {
 // then on.
 // Parameters and size are checked before anything is written; errors about
 // them are a *SizeError or those of Params.
-func Format(ctx context.Context, s Store, passphrase []byte, p Params) (*Formatted, error) {
+func Format(ctx context.Context, at Stores, passphrase []byte, p Params) (*Formatted, error) {
+	p.Detached = at.detached()
 	p = p.withDefaults()
 	h, err := p.newHeader()
 	if err != nil {
 		return nil, err
 	}
-	size, err := s.Size()
+	headerSize, dataSize, err := at.sizes()
 	if err != nil {
 		return nil, err
 	}
-	if size < minSize(h) {
-		return nil, &SizeError{Size: size, Need: minSize(h)}
+	if dataSize < minSize(h) {
+		return nil, &SizeError{Size: dataSize, Need: minSize(h)}
 	}
-	if err := destroyHeaders(s, size); err != nil {
+	if headerSize < h.Space() {
+		return nil, &SizeError{Size: headerSize, Need: h.Space()}
+	}
+	s := at.Header
+	if err := destroyHeaders(s, headerSize); err != nil {
 		return nil, fmt.Errorf("volume: old header: %w", err)
 	}
-	if err := clearHeaderSpace(ctx, s, h); err != nil {
+	if err := clearHeaderSpace(ctx, s, h, p.Detached); err != nil {
 		return nil, err
 	}
 	sealed, err := sealKey(ctx, *h, passphrase, p)
@@ -139,7 +157,7 @@ func Format(ctx context.Context, s Store, passphrase []byte, p Params) (*Formatt
 		sealed.key.Close()
 		return nil, fmt.Errorf("volume: %w", err)
 	}
-	return &Formatted{s, &sealed.h, sealed.key}, nil
+	return &Formatted{at, &sealed.h, sealed.key}, nil
 }
 
 // sealedKey is a volume key, its digest in the header, and a slot with it.
@@ -193,11 +211,14 @@ func destroyHeaders(s Store, size int64) error {
 
 // clearHeaderSpace writes what cryptsetup writes there too: random bytes where
 // key material can be, and zeros elsewhere up to the payload.
-func clearHeaderSpace(ctx context.Context, s Store, h *luks1.Header) error {
+func clearHeaderSpace(ctx context.Context, s Store, h *luks1.Header, detached bool) error {
 	const piece = 1 << 20
 	zeros := make([]byte, piece)
-	// A payload may be put very far behind the slots.
-	end := min(h.PayloadOffset(), h.EndOfSlots()+piece)
+	// A payload may be put very far behind the slots, or elsewhere.
+	end := h.Space()
+	if h.PayloadOffset() != 0 && !detached {
+		end = min(h.PayloadOffset(), h.EndOfSlots()+piece)
+	}
 	for at := int64(0); at < end; at += piece {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -215,16 +236,16 @@ func clearHeaderSpace(ctx context.Context, s Store, h *luks1.Header) error {
 // Open opens the new volume, whose payload is what the store had there. Sync
 // or close it before Commit.
 func (f *Formatted) Open(o Options) (*Volume, error) {
-	size, err := f.store.Size()
+	headerSize, dataSize, err := f.at.sizes()
 	if err != nil {
 		return nil, err
 	}
-	c := luks1Container{f.store, size, f.h}
+	c := luks1Container{f.at, headerSize, dataSize, f.h}
 	extents, err := c.extents()
 	if err != nil {
 		return nil, err
 	}
-	return newVolume(f.store, extents, f.key.Bytes(), o)
+	return newVolume(f.at.Data, extents, f.key.Bytes(), o)
 }
 
 // Header returns what the header will say.
@@ -236,7 +257,7 @@ func (f *Formatted) Header() *Header {
 // Commit makes a container of it: it waits until all else is on the disk, then
 // writes the header, syncs that, and reads it back. If the disk gives something
 // else, the error is a *FormatError.
-func (f *Formatted) Commit() error { return formatError(f.h.Save(f.store)) }
+func (f *Formatted) Commit() error { return formatError(f.h.Save(f.at.Header)) }
 
 // Close wipes the volume key.
 func (f *Formatted) Close() { f.key.Close() }

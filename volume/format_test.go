@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,12 +35,12 @@ func TestFormatThenOpen(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := newStore(size + 9*512)
-			f, err := Format(background, s, passphrase, p)
+			f, err := Format(background, Attached(s), passphrase, p)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer f.Close()
-			if _, err := ReadHeader(s); !errors.As(err, new(*FormatError)) {
+			if _, err := ReadHeader(Attached(s)); !errors.As(err, new(*FormatError)) {
 				t.Errorf("before Commit it is a container already (%v)", err)
 			}
 			v, err := f.Open(Options{})
@@ -57,7 +58,7 @@ func TestFormatThenOpen(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			key, err := Unlock(background, s, passphrase, AnySlot, nil)
+			key, err := Unlock(background, Attached(s), passphrase, AnySlot, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,12 +71,12 @@ func TestFormatThenOpen(t *testing.T) {
 				t.Error("opened again, the volume has changed")
 			}
 
-			h, err := ReadHeader(s)
+			h, err := ReadHeader(Attached(s))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := fmt.Sprintf("%+v", h), fmt.Sprintf("%+v", f.Header()); got != want {
-				t.Errorf("header is %s, want %s", got, want)
+			if want := f.Header(); !reflect.DeepEqual(h, want) {
+				t.Errorf("header is %+v, want %+v", h, want)
 			}
 			if got := h.Slots[p.Slot].Iterations; got != p.Iterations {
 				t.Errorf("%d iterations, want %d", got, p.Iterations)
@@ -111,7 +112,7 @@ func TestFormatWithVolumeKey(t *testing.T) {
 	p := quick
 	p.VolumeKey = []byte("0123456789abcdef")
 	s := format(t, p, 512)
-	key, err := Unlock(background, s, passphrase, AnySlot, nil)
+	key, err := Unlock(background, Attached(s), passphrase, AnySlot, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func TestFormatDestroysOtherHeaders(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := Format(background, s, passphrase, quick); !errors.Is(err, faultstore.ErrPower) {
+	if _, err := Format(background, Attached(s), passphrase, quick); !errors.Is(err, faultstore.ErrPower) {
 		t.Fatal(err)
 	}
 	content := s.AfterPowerCut(faultstore.Oldest).Bytes()
@@ -212,7 +213,7 @@ func TestFormatRefuses(t *testing.T) {
 			p := quick
 			c.edit(&p)
 			s := newStore(c.size)
-			if f, err := Format(background, s, passphrase, p); f != nil || !c.typed(err) {
+			if f, err := Format(background, Attached(s), passphrase, p); f != nil || !c.typed(err) {
 				t.Errorf("got %v", err)
 			}
 			if !bytes.Equal(s.Bytes(), bytes.Repeat([]byte{0xA5}, int(c.size))) {
@@ -245,10 +246,10 @@ func TestFormatCancelled(t *testing.T) {
 		}
 		return nil
 	}
-	if f, err := Format(ctx, s, passphrase, quick); f != nil || !errors.Is(err, context.Canceled) {
+	if f, err := Format(ctx, Attached(s), passphrase, quick); f != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := ReadHeader(s); !errors.As(err, new(*FormatError)) {
+	if _, err := ReadHeader(Attached(s)); !errors.As(err, new(*FormatError)) {
 		t.Errorf("what is left looks like a container (%v)", err)
 	}
 }
@@ -265,7 +266,7 @@ func testPowerCuts(t *testing.T, fill bool) {
 	oldPassphrase := []byte("old")
 	const payload = 3 * 512
 	old := newStore(quick.PayloadOffset + payload)
-	f, err := Format(background, old, oldPassphrase, quick)
+	f, err := Format(background, Attached(old), oldPassphrase, quick)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,17 +328,17 @@ func (f forgetful) WriteAt(p []byte, off int64) (int, error) {
 
 func TestCommitReadsBack(t *testing.T) {
 	s := newStore(quick.PayloadOffset + 512)
-	f, err := Format(background, s, passphrase, quick)
+	f, err := Format(background, Attached(s), passphrase, quick)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	f.store = forgetful{s}
+	f.at = Attached(forgetful{s})
 	var fault *FormatError
 	if err := f.Commit(); !errors.As(err, &fault) || fault.Field != "header" || fault.Slot != noSlot {
 		t.Errorf("got %v, want a FormatError of the header", err)
 	}
-	f.store = s
+	f.at = Attached(s)
 	if err := f.Commit(); err != nil {
 		t.Error(err)
 	}
@@ -345,7 +346,7 @@ func TestCommitReadsBack(t *testing.T) {
 
 // makeContainer does what create does, with or without --sparse.
 func makeContainer(s Store, fill bool) error {
-	f, err := Format(background, s, passphrase, quick)
+	f, err := Format(background, Attached(s), passphrase, quick)
 	if err != nil {
 		return err
 	}
@@ -364,21 +365,21 @@ func makeContainer(s Store, fill bool) error {
 
 // stateOf tells what an interrupted makeContainer has left.
 func stateOf(t *testing.T, s Store, oldPassphrase []byte, filled bool) string {
-	if _, err := ReadHeader(s); errors.As(err, new(*FormatError)) {
+	if _, err := ReadHeader(Attached(s)); errors.As(err, new(*FormatError)) {
 		return "none"
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	if key, err := Unlock(background, s, oldPassphrase, AnySlot, nil); err == nil {
+	if key, err := Unlock(background, Attached(s), oldPassphrase, AnySlot, nil); err == nil {
 		key.Close()
 		return "old"
 	}
-	key, err := Unlock(background, s, passphrase, AnySlot, nil)
+	key, err := Unlock(background, Attached(s), passphrase, AnySlot, nil)
 	if err != nil {
 		return "broken"
 	}
 	defer key.Close()
-	v, err := Open(s, key, Options{ReadOnly: true})
+	v, err := Open(Attached(s), key, Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -425,11 +426,11 @@ func TestSaltsKeysAndUUIDsDiffer(t *testing.T) {
 	seen := map[string]bool{}
 	for range 5 {
 		s := format(t, quick, 512)
-		h, err := ReadHeader(s)
+		h, err := ReadHeader(Attached(s))
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, err := Unlock(background, s, passphrase, AnySlot, nil)
+		key, err := Unlock(background, Attached(s), passphrase, AnySlot, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -440,5 +441,71 @@ func TestSaltsKeysAndUUIDsDiffer(t *testing.T) {
 			seen[value] = true
 		}
 		key.Close()
+	}
+}
+
+// TestDetached: nothing but the payload lies in the store of the data, from its
+// start or from anywhere behind.
+func TestDetached(t *testing.T) {
+	for _, offset := range []int64{0, quick.PayloadOffset} {
+		t.Run(fmt.Sprintf("offset=%d", offset), func(t *testing.T) {
+			p := quick
+			p.PayloadOffset, p.Detached = offset, true
+			headerSize, err := HeaderSize(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dataSize, err := MinSize(p)
+			if err != nil || dataSize != offset+512 {
+				t.Fatalf("the smallest payload ends at byte %d (%v)", dataSize, err)
+			}
+			at := Stores{newStore(headerSize), newStore(dataSize + 9*512)}
+			f, err := Format(background, at, passphrase, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if err := f.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			untouched := bytes.Repeat([]byte{0xA5}, int(dataSize+9*512))
+			data := at.Data.(*faultstore.Store)
+			if !bytes.Equal(data.Bytes(), untouched) {
+				t.Error("the payload was written to")
+			}
+			key, err := Unlock(background, Stores{Header: at.Header}, passphrase, AnySlot, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer key.Close()
+			v, err := Open(at, key, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer v.Close()
+			if v.Size() != 10*512 {
+				t.Errorf("the volume has %d bytes, want %d", v.Size(), 10*512)
+			}
+			if err := v.Fill(background, nil); err != nil {
+				t.Fatal(err)
+			}
+			if got := data.Bytes(); !bytes.Equal(got[:offset], untouched[:offset]) || bytes.Equal(got[offset:], untouched[offset:]) {
+				t.Error("the payload is not from its offset on")
+			}
+			if r, err := Verify(background, at, key, Options{}, nil); err != nil || r.Err() != nil || r.Bytes != v.Size() {
+				t.Errorf("Verify: %v, %+v", err, r)
+			}
+		})
+	}
+	p := quick
+	p.PayloadOffset, p.Detached = 0, true
+	headerSize, err := HeaderSize(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []Stores{{newStore(headerSize - 1), newStore(512)}, {newStore(headerSize), newStore(511)}} {
+		if f, err := Format(background, at, passphrase, p); f != nil || !errors.As(err, new(*SizeError)) {
+			t.Errorf("too small: %v, want a SizeError", err)
+		}
 	}
 }

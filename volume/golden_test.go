@@ -22,7 +22,7 @@ func testGolden(t *testing.T, images []*golden.Image) {
 		s := faultstore.New(bytes.Clone(content))
 		for slot, passphrase := range image.Passphrases {
 			t.Run(fmt.Sprintf("%s,slot=%d", image.Name, slot), func(t *testing.T) {
-				key, err := Unlock(background, s, passphrase, AnySlot, nil)
+				key, err := Unlock(background, Attached(s), passphrase, AnySlot, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -31,7 +31,7 @@ func testGolden(t *testing.T, images []*golden.Image) {
 					t.Errorf("slot %d opens with %x, want slot %d and %x", key.Slot, key.Bytes.Bytes(), slot, image.VolumeKey)
 				}
 				forEachKernel(t, func(t *testing.T, k serpent.Kernel) {
-					v, err := Open(s, key, Options{Kernel: k, ReadOnly: true})
+					v, err := Open(Attached(s), key, Options{Kernel: k, ReadOnly: true})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -43,7 +43,7 @@ func testGolden(t *testing.T, images []*golden.Image) {
 					if int64(out.Len()) != image.PayloadSize || sha256Hex(out.Bytes()) != image.PlaintextSHA256 {
 						t.Errorf("plaintext of %d bytes, SHA-256 %s; want %d, %s", out.Len(), sha256Hex(out.Bytes()), image.PayloadSize, image.PlaintextSHA256)
 					}
-					report, err := Verify(background, s, key, Options{Kernel: k}, nil)
+					report, err := Verify(background, Attached(s), key, Options{Kernel: k}, nil)
 					if err != nil || report.Err() != nil || report.Kernel != k || report.Slot != slot || report.Bytes != image.PayloadSize {
 						t.Errorf("Verify: %v, %+v", err, report)
 					}
@@ -63,13 +63,13 @@ func TestGoldenWrite(t *testing.T) {
 		t.Run(image.Name, func(t *testing.T) {
 			content := image.Unpack(t)
 			s := faultstore.New(bytes.Clone(content))
-			key, err := CheckKey(background, s, image.VolumeKey)
+			key, err := CheckKey(background, Attached(s), image.VolumeKey)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer key.Close()
 			forEachKernel(t, func(t *testing.T, k serpent.Kernel) {
-				v, err := Open(s, key, Options{Kernel: k})
+				v, err := Open(Attached(s), key, Options{Kernel: k})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -13,25 +13,56 @@ type Header struct {
 	Type             string // "LUKS1"
 	Version          int
 	UUID             string
+	Label, Subsystem string // LUKS2 only
 	Cipher           string // "serpent"
 	Mode             string // "xts-plain64"
-	Hash             string
+	Hash             string // of the volume key's digest; with LUKS1, of all there is
 	KeyBytes         int
-	PayloadOffset    int64 // bytes; 0: the payload is not in this file
+	SectorSize       int   // of the payload, in bytes
+	PayloadOffset    int64 // bytes; 0: the header is detached
 	Digest           []byte
 	DigestSalt       []byte
 	DigestIterations int
-	Slots            []Slot
+	Slots            []Slot // by number
+
+	// Every field, in the format that Type names. The other is nil.
+	LUKS1 *luks1.Header
 }
 
 // Slot is a key slot.
 type Slot struct {
-	State          SlotState
-	Iterations     int
-	Salt           []byte
-	MaterialOffset int64 // bytes
+	State    SlotState
+	Priority SlotPriority
+
+	KDF        string // "pbkdf2", "argon2i" or "argon2id"
+	Hash       string // of PBKDF2
+	Iterations int    // of PBKDF2
+	Argon2     Argon2Cost
+	Salt       []byte
+
+	Cipher         string // of the material, "serpent-xts-plain64"
+	MaterialOffset int64  // bytes
+	MaterialSize   int64  // bytes
 	Stripes        int
+	StripesHash    string // of the anti-forensic splitter
 }
+
+// Argon2Cost is what a derivation by Argon2 takes.
+type Argon2Cost struct {
+	Time      int // passes
+	MemoryKiB int
+	Lanes     int
+}
+
+// SlotPriority says when a key slot is tried, if none is asked for.
+type SlotPriority int
+
+// The priorities of LUKS2, which are those of all slots of LUKS1 too.
+const (
+	PriorityIgnore SlotPriority = iota // only if it is asked for
+	PriorityNormal
+	PriorityPrefer // before those of normal priority
+)
 
 // SlotState is what can be done with a key slot.
 type SlotState string
@@ -45,8 +76,8 @@ const (
 // ReadHeader reads the header of a container. The error is a *FormatError, or
 // that of the store. If only a field is wrong, the header is returned as well,
 // so that it can be shown.
-func ReadHeader(s Store) (*Header, error) {
-	c, err := readContainer(s)
+func ReadHeader(at Stores) (*Header, error) {
+	c, err := readContainer(at)
 	if err != nil {
 		return nil, err
 	}
@@ -67,32 +98,35 @@ type container interface {
 	openSlots(ctx context.Context, slots []int, passphrase []byte) (slot int, key *secret.Buffer, err error)
 	// checkKey returns ErrVolumeKey for a key that is not the container's.
 	checkKey(ctx context.Context, key []byte) error
-	// extents returns where the volume's sectors are, in order and without gap.
+	// extents returns where the volume's sectors are, in order and without gap. It
+	// is not for a container whose data nobody has named.
 	extents() ([]extent, error)
 }
 
 // readContainer finds out which format the container has.
-func readContainer(s Store) (container, error) {
-	size, err := s.Size()
+func readContainer(at Stores) (container, error) {
+	headerSize, dataSize, err := at.sizes()
 	if err != nil {
 		return nil, err
 	}
-	head := make([]byte, min(size, luks1.HeaderSize))
-	if err := readFull(s, head, 0); err != nil {
+	head := make([]byte, min(headerSize, luks1.HeaderSize))
+	if err := readFull(at.Header, head, 0); err != nil {
 		return nil, fmt.Errorf("volume: header: %w", err)
 	}
-	return parseLUKS1(s, size, head)
+	return parseLUKS1(at, headerSize, dataSize, head)
 }
 
 // openContainer is readContainer for one that has to be usable.
-func openContainer(s Store) (container, error) {
-	c, err := readContainer(s)
+func openContainer(at Stores) (container, error) {
+	c, err := readContainer(at)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	_, err = c.extents()
+	if at.Data != nil {
+		_, err = c.extents()
+	}
 	return c, err
 }

@@ -41,7 +41,7 @@ func format(t testing.TB, p Params, payload int64) *faultstore.Store {
 
 func formatStore(t testing.TB, s Store, p Params) {
 	t.Helper()
-	f, err := Format(background, s, passphrase, p)
+	f, err := Format(background, Attached(s), passphrase, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func formatStore(t testing.TB, s Store, p Params) {
 // open opens the volume until the test ends.
 func open(t testing.TB, s Store, o Options) *Volume {
 	t.Helper()
-	v, err := Open(s, unlocked(t, s), o)
+	v, err := Open(Attached(s), unlocked(t, s), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func open(t testing.TB, s Store, o Options) *Volume {
 // unlocked returns the volume key until the test ends.
 func unlocked(t testing.TB, s Store) *Key {
 	t.Helper()
-	key, err := Unlock(background, s, passphrase, AnySlot, nil)
+	key, err := Unlock(background, Attached(s), passphrase, AnySlot, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,17 +13,17 @@ import (
 
 // luks1Container is the container of a LUKS1 header.
 type luks1Container struct {
-	store Store
-	size  int64 // of the store
-	h     *luks1.Header
+	at                   Stores
+	headerSize, dataSize int64 // of the stores
+	h                    *luks1.Header
 }
 
-func parseLUKS1(s Store, size int64, head []byte) (container, error) {
+func parseLUKS1(at Stores, headerSize, dataSize int64, head []byte) (*luks1Container, error) {
 	h, err := luks1.Parse(head)
 	if err != nil {
 		return nil, formatError(err)
 	}
-	return &luks1Container{s, size, h}, nil
+	return &luks1Container{at, headerSize, dataSize, h}, nil
 }
 
 // formatError makes a *FormatError of a *luks1.FieldError, and wraps others.
@@ -49,10 +49,12 @@ func (c *luks1Container) header() *Header {
 		Mode:             h.CipherMode.String(),
 		Hash:             h.Hash.String(),
 		KeyBytes:         int(h.KeyBytes),
+		SectorSize:       luks1.SectorSize,
 		PayloadOffset:    h.PayloadOffset(),
 		Digest:           slices.Clone(h.Digest[:]),
 		DigestSalt:       slices.Clone(h.DigestSalt[:]),
 		DigestIterations: int(h.DigestIterations),
+		LUKS1:            h,
 	}
 	for _, s := range h.Slots {
 		state := SlotInvalid
@@ -64,10 +66,16 @@ func (c *luks1Container) header() *Header {
 		}
 		out.Slots = append(out.Slots, Slot{
 			State:          state,
+			Priority:       PriorityNormal,
+			KDF:            "pbkdf2",
+			Hash:           out.Hash,
 			Iterations:     int(s.Iterations),
 			Salt:           slices.Clone(s.Salt[:]),
+			Cipher:         h.Spec(),
 			MaterialOffset: s.MaterialOffset(),
+			MaterialSize:   h.MaterialSize(),
 			Stripes:        int(s.Stripes),
+			StripesHash:    out.Hash,
 		})
 	}
 	return out
@@ -75,14 +83,14 @@ func (c *luks1Container) header() *Header {
 
 func (c *luks1Container) faults() []*FormatError {
 	var faults []*FormatError
-	for _, fault := range c.h.Faults(c.size) {
+	for _, fault := range c.h.Faults(c.headerSize, c.dataSize) {
 		faults = append(faults, (*FormatError)(fault))
 	}
 	return faults
 }
 
 func (c *luks1Container) validate() error {
-	return formatError(c.h.Validate(c.size))
+	return formatError(c.h.Validate(c.headerSize, c.dataSize))
 }
 
 func (c *luks1Container) usableSlots() []int {
@@ -99,7 +107,7 @@ func (c *luks1Container) usableSlots() []int {
 }
 
 func (c *luks1Container) openSlots(ctx context.Context, slots []int, passphrase []byte) (int, *secret.Buffer, error) {
-	slot, key, err := c.h.OpenSlots(ctx, c.store, slots, passphrase)
+	slot, key, err := c.h.OpenSlots(ctx, c.at.Header, slots, passphrase)
 	if errors.Is(err, luks1.ErrMismatch) {
 		err = ErrPassphrase
 	} else if err != nil && ctx.Err() == nil {
@@ -116,10 +124,10 @@ func (c *luks1Container) checkKey(ctx context.Context, key []byte) error {
 	return err
 }
 
-// extents: one, from the payload's start to the end of the store. Its sectors
+// extents: one, from the payload's start to the end of its store. Its sectors
 // are numbered from 0.
 func (c *luks1Container) extents() ([]extent, error) {
-	offset, size, err := c.h.Payload(c.size)
+	offset, size, err := c.h.Payload(c.dataSize, c.at.detached())
 	if err != nil {
 		return nil, formatError(err)
 	}

@@ -3,6 +3,8 @@ package volume
 import (
 	"errors"
 	"io"
+
+	"serpcrypt/volume/luks1"
 )
 
 // Store is where a container lies. ReadAt and WriteAt are called concurrently,
@@ -14,6 +16,30 @@ type Store interface {
 	Sync() error
 	Size() (int64, error)
 }
+
+// Stores are where the parts of a container lie: both in one store, unless the
+// header is detached. Data is nil where it does not matter; then nothing is said
+// about the payload.
+type Stores struct{ Header, Data Store }
+
+// Attached returns the place of a container whose header is before its payload.
+func Attached(s Store) Stores { return Stores{s, s} }
+
+// detached reports whether the payload lies elsewhere than the header.
+func (at Stores) detached() bool { return at.Header != at.Data }
+
+// sizes returns the sizes of both stores, unknownSize for data that is nil.
+func (at Stores) sizes() (header, data int64, err error) {
+	header, err = at.Header.Size()
+	data = unknownSize
+	if err == nil && at.Data != nil {
+		data, err = at.Data.Size()
+	}
+	return header, data, err
+}
+
+// unknownSize is that of a store which nobody has named.
+const unknownSize = luks1.UnknownSize
 
 // HolePuncher is a Store that can give back space. What was there is lost, and
 // reads as whatever the store likes.

@@ -33,8 +33,8 @@ type SlowSlot func(slot int, about time.Duration)
 //
 // When ctx is done, it returns the error of that within milliseconds. Other
 // errors: ErrPassphrase, ErrNoKeySlot, a *FormatError, or those of the store.
-func Unlock(ctx context.Context, s Store, passphrase []byte, slot int, slow SlowSlot) (*Key, error) {
-	c, err := openContainer(s)
+func Unlock(ctx context.Context, at Stores, passphrase []byte, slot int, slow SlowSlot) (*Key, error) {
+	c, err := openContainer(at)
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +119,8 @@ func slowSlots(ctx context.Context, h *Header, slots []int) ([]time.Duration, er
 // Unlock it returns soon when ctx is done.
 //
 // Errors: ErrVolumeKey, a *FormatError, or those of the store.
-func CheckKey(ctx context.Context, s Store, key []byte) (*Key, error) {
-	c, err := openContainer(s)
+func CheckKey(ctx context.Context, at Stores, key []byte) (*Key, error) {
+	c, err := openContainer(at)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func TestUnlock(t *testing.T) {
 	p.Slot = 5
 	s := format(t, p, 512)
 	for _, slot := range []int{AnySlot, 5} {
-		key, err := Unlock(background, s, passphrase, slot, nil)
+		key, err := Unlock(background, Attached(s), passphrase, slot, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,12 +33,12 @@ func TestUnlock(t *testing.T) {
 		key.Close()
 	}
 	for _, wrong := range [][]byte{nil, []byte("correct hors"), []byte("correct horse\n"), []byte("Correct horse")} {
-		if key, err := Unlock(background, s, wrong, AnySlot, nil); key != nil || err != ErrPassphrase {
+		if key, err := Unlock(background, Attached(s), wrong, AnySlot, nil); key != nil || err != ErrPassphrase {
 			t.Errorf("%q: %v, want ErrPassphrase", wrong, err)
 		}
 	}
 	for _, slot := range []int{0, 4, 6, 7, 8, -2, 1 << 30} {
-		if key, err := Unlock(background, s, passphrase, slot, nil); key != nil || !errors.Is(err, ErrNoKeySlot) {
+		if key, err := Unlock(background, Attached(s), passphrase, slot, nil); key != nil || !errors.Is(err, ErrNoKeySlot) {
 			t.Errorf("slot %d: %v, want ErrNoKeySlot", slot, err)
 		}
 	}
@@ -79,7 +79,7 @@ func imageNamed(t testing.TB, name string) (*golden.Image, *faultstore.Store) {
 func TestDamagedSlotsLeaveTheOthersUsable(t *testing.T) {
 	image, s := imageNamed(t, "l1-keyfile") // slots 0 and 1
 	unlock := func(slot int) (int, error) {
-		key, err := Unlock(background, s, image.Passphrases[slot], AnySlot, nil)
+		key, err := Unlock(background, Attached(s), image.Passphrases[slot], AnySlot, nil)
 		if err != nil {
 			return noSlot, err
 		}
@@ -124,7 +124,7 @@ func TestDamagedSlotsLeaveTheOthersUsable(t *testing.T) {
 	if got, err := unlock(1); got != 1 || err != nil {
 		t.Errorf("slot 0 invalid: passphrase 1 opens %d, %v", got, err)
 	}
-	if _, err := Unlock(background, s, image.Passphrases[0], 0, nil); !errors.Is(err, ErrNoKeySlot) {
+	if _, err := Unlock(background, Attached(s), image.Passphrases[0], 0, nil); !errors.Is(err, ErrNoKeySlot) {
 		t.Errorf("slot 0 invalid: %v, want ErrNoKeySlot", err)
 	}
 	putSlotField(t, s, 1, atActive, 0xDEAD)
@@ -139,7 +139,7 @@ func TestCheapSlotsComeFirst(t *testing.T) {
 		putSlotField(t, s, slot, atActive, 0x00AC71F3)
 		putSlotField(t, s, slot, atIterations, iterations)
 	}
-	c, err := openContainer(s)
+	c, err := openContainer(Attached(s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestSlowDigest(t *testing.T) {
 	putField(t, s, atDigestIterations, forEver)
 	ctx, cancel := context.WithCancel(background)
 	told := 0
-	_, err := Unlock(ctx, s, passphrase, AnySlot, func(slot int, _ time.Duration) {
+	_, err := Unlock(ctx, Attached(s), passphrase, AnySlot, func(slot int, _ time.Duration) {
 		told++
 		cancel()
 	})
@@ -247,17 +247,17 @@ func TestUnlockStopsWithContext(t *testing.T) {
 		}
 		putSlotField(t, s, 0, atIterations, forEver)
 		stopped("Unlock", func(ctx context.Context) error {
-			_, err := Unlock(ctx, s, passphrase, AnySlot, nil)
+			_, err := Unlock(ctx, Attached(s), passphrase, AnySlot, nil)
 			return err
 		})
 		putField(t, s, atDigestIterations, forEver)
 		stopped("CheckKey", func(ctx context.Context) error {
-			_, err := CheckKey(ctx, s, key)
+			_, err := CheckKey(ctx, Attached(s), key)
 			return err
 		})
 		p.Iterations = forEver
 		stopped("Format", func(ctx context.Context) error {
-			_, err := Format(ctx, s, passphrase, p)
+			_, err := Format(ctx, Attached(s), passphrase, p)
 			return err
 		})
 	}
@@ -266,7 +266,7 @@ func TestUnlockStopsWithContext(t *testing.T) {
 func TestCheckKey(t *testing.T) {
 	s := format(t, quick, 512)
 	right := unlocked(t, s).Bytes.Bytes()
-	key, err := CheckKey(background, s, right)
+	key, err := CheckKey(background, Attached(s), right)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestCheckKey(t *testing.T) {
 	other := bytes.Clone(right)
 	other[15] ^= 1
 	for _, wrong := range [][]byte{nil, other, make([]byte, 16), make([]byte, 32), right[:15]} {
-		if key, err := CheckKey(background, s, wrong); key != nil || err != ErrVolumeKey {
+		if key, err := CheckKey(background, Attached(s), wrong); key != nil || err != ErrVolumeKey {
 			t.Errorf("wrong key of %d bytes: %v, want ErrVolumeKey", len(wrong), err)
 		}
 	}
@@ -285,7 +285,7 @@ func TestCheckKey(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	s := format(t, quick, 5*512+511)
-	v, err := Open(s, unlocked(t, s), Options{})
+	v, err := Open(Attached(s), unlocked(t, s), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func TestOpen(t *testing.T) {
 	}
 	// A key is trusted, unless it is of no length that the cipher takes.
 	for _, size := range []int{0, 15, 17} {
-		if v, err := Open(s, &Key{Bytes: secretCopy(make([]byte, size))}, Options{}); err == nil {
+		if v, err := Open(Attached(s), &Key{Bytes: secretCopy(make([]byte, size))}, Options{}); err == nil {
 			v.Close()
 			t.Errorf("a key of %d bytes is taken", size)
 		}
@@ -355,13 +355,13 @@ func TestBadContainers(t *testing.T) {
 					t.Errorf("%s: got %#v, want %s of slot %d at %d", what, format, c.field, c.slot, c.offset)
 				}
 			}
-			_, err := Unlock(background, s, passphrase, AnySlot, nil)
+			_, err := Unlock(background, Attached(s), passphrase, AnySlot, nil)
 			check("Unlock", err)
-			_, err = Open(s, &Key{Bytes: secretCopy(make([]byte, 16))}, Options{})
+			_, err = Open(Attached(s), &Key{Bytes: secretCopy(make([]byte, 16))}, Options{})
 			check("Open", err)
-			_, err = CheckKey(background, s, make([]byte, 16))
+			_, err = CheckKey(background, Attached(s), make([]byte, 16))
 			check("CheckKey", err)
-			report, err := Verify(background, s, nil, Options{}, nil)
+			report, err := Verify(background, Attached(s), nil, Options{}, nil)
 			if err != nil {
 				t.Fatalf("Verify: %v", err)
 			}
@@ -376,17 +376,17 @@ func TestBadContainers(t *testing.T) {
 func TestUnreadableHeader(t *testing.T) {
 	s := format(t, quick, 512)
 	s.Fault = func(faultstore.Op) error { return syscall.EIO }
-	if _, err := ReadHeader(s); !errors.Is(err, syscall.EIO) {
+	if _, err := ReadHeader(Attached(s)); !errors.Is(err, syscall.EIO) {
 		t.Errorf("ReadHeader: %v", err)
 	}
-	if _, err := Verify(background, s, nil, Options{}, nil); !errors.Is(err, syscall.EIO) {
+	if _, err := Verify(background, Attached(s), nil, Options{}, nil); !errors.Is(err, syscall.EIO) {
 		t.Errorf("Verify: %v", err)
 	}
 }
 
 func TestReadHeader(t *testing.T) {
 	image, s := imageNamed(t, "l1-keyfile")
-	h, err := ReadHeader(s)
+	h, err := ReadHeader(Attached(s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -405,12 +405,12 @@ func TestReadHeader(t *testing.T) {
 		t.Errorf("slot 2: %+v", h.Slots[2])
 	}
 	putSlotField(t, s, 2, atActive, 1)
-	if h, err := ReadHeader(s); err != nil || h.Slots[2].State != SlotInvalid {
+	if h, err := ReadHeader(Attached(s)); err != nil || h.Slots[2].State != SlotInvalid {
 		t.Errorf("slot 2 broken: %v, %+v", err, h)
 	}
 	// With a wrong field, the header comes along with the error.
 	putSlotField(t, s, 7, atStripes, 1)
-	h, err = ReadHeader(s)
+	h, err = ReadHeader(Attached(s))
 	if !errors.As(err, new(*FormatError)) || h == nil || h.Slots[7].Stripes != 1 {
 		t.Errorf("got %v, %+v", err, h)
 	}

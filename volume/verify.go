@@ -93,15 +93,15 @@ func (r *Report) skip(names ...string) {
 // A changed byte of the payload it cannot see: it decrypts to something else,
 // and nothing says what it was.
 //
-// The faults are in the report. The error is that of ctx, or one of the store
+// The faults are in the report. The error is that of ctx, or one of the stores
 // that leaves nothing to verify.
-func Verify(ctx context.Context, s Store, key *Key, o Options, progress Progress) (*Report, error) {
-	v := verifier{store: s, options: o, progress: progress, newCipher: newCipher}
+func Verify(ctx context.Context, at Stores, key *Key, o Options, progress Progress) (*Report, error) {
+	v := verifier{at: at, options: o, progress: progress, newCipher: newCipher}
 	return v.verify(ctx, key)
 }
 
 type verifier struct {
-	store     Store
+	at        Stores
 	options   Options
 	progress  Progress
 	newCipher makeCipher
@@ -134,7 +134,7 @@ func (v *verifier) verify(ctx context.Context, key *Key) (*Report, error) {
 
 // verifyHeader returns no extents if the header is of no use.
 func (v *verifier) verifyHeader() ([]extent, error) {
-	c, err := readContainer(v.store)
+	c, err := readContainer(v.at)
 	var fault *FormatError
 	if errors.As(err, &fault) {
 		v.report.judge(CheckHeader, fault)
@@ -172,7 +172,7 @@ func (v *verifier) verifyPayload(ctx context.Context, extents []extent, key []by
 	var found faultList
 	size := chosen[len(chosen)-1].end()
 	err = eachChunk(ctx, size, v.progress, func() func(int64, int) error {
-		w := payloadWorker{store: v.store, chosen: chosen, portable: portable, found: &found}
+		w := payloadWorker{store: v.at.Data, chosen: chosen, portable: portable, found: &found}
 		return w.verifyChunk
 	})
 	if err != nil {
@@ -192,7 +192,7 @@ func (v *verifier) verifyPayload(ctx context.Context, extents []extent, key []by
 // incompleteSector: a payload that was cut or grown carelessly may end within
 // a sector.
 func (v *verifier) incompleteSector(extents []extent) (*FormatError, error) {
-	size, err := v.store.Size()
+	size, err := v.at.Data.Size()
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +271,7 @@ func (w *payloadWorker) verifyRun(chosen, portable *segment, pos int64, n int) {
 
 // verifyFileSystem names what is inside and compares its size.
 func (v *verifier) verifyFileSystem(extents []extent, key []byte) error {
-	inside, err := newVolume(v.store, extents, key, Options{Kernel: serpent.Generic, ReadOnly: true})
+	inside, err := newVolume(v.at.Data, extents, key, Options{Kernel: serpent.Generic, ReadOnly: true})
 	if err != nil {
 		return err
 	}

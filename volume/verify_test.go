@@ -38,7 +38,7 @@ func check(t *testing.T, r *Report, name string) Check {
 // verify is Verify of a container that can be opened.
 func verify(t *testing.T, s Store) *Report {
 	t.Helper()
-	r, err := Verify(background, s, unlocked(t, s), Options{}, nil)
+	r, err := Verify(background, Attached(s), unlocked(t, s), Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestVerifyOfAWholeContainer(t *testing.T) {
 	s := format(t, p, payload)
 	before := s.Bytes()
 	m := &meter{t: t, total: payload}
-	r, err := Verify(background, s, unlocked(t, s), Options{}, m.report)
+	r, err := Verify(background, Attached(s), unlocked(t, s), Options{}, m.report)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,12 +70,12 @@ func TestVerifyOfAWholeContainer(t *testing.T) {
 
 func TestVerifyWithAKeyOfNoSlot(t *testing.T) {
 	s := format(t, quick, 4096)
-	key, err := CheckKey(background, s, unlocked(t, s).Bytes.Bytes())
+	key, err := CheckKey(background, Attached(s), unlocked(t, s).Bytes.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer key.Close()
-	r, err := Verify(background, s, key, Options{Kernel: serpent.Generic}, nil)
+	r, err := Verify(background, Attached(s), key, Options{Kernel: serpent.Generic}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestVerifyWithAKeyOfNoSlot(t *testing.T) {
 }
 
 func TestVerifyWithoutKey(t *testing.T) {
-	r, err := Verify(background, format(t, quick, 4096), nil, Options{}, nil)
+	r, err := Verify(background, Attached(format(t, quick, 4096)), nil, Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestVerifyWithoutKey(t *testing.T) {
 func TestVerifyCancelled(t *testing.T) {
 	s := format(t, quick, 4096)
 	ctx, cancel := context.WithCancel(background)
-	_, err := Verify(ctx, s, unlocked(t, s), Options{}, func(done, total int64) { cancel() })
+	_, err := Verify(ctx, Attached(s), unlocked(t, s), Options{}, func(done, total int64) { cancel() })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -108,7 +108,7 @@ func TestVerifyOfHeaderFaults(t *testing.T) {
 	// One slot that cannot be used leaves the rest to be verified.
 	putSlotField(t, s, 6, atActive, 7)
 	key := unlocked(t, s)
-	r, err := Verify(background, s, key, Options{}, nil)
+	r, err := Verify(background, Attached(s), key, Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestVerifyOfHeaderFaults(t *testing.T) {
 	// All faults of a header that is of no use.
 	putSlotField(t, s, 5, atStripes, 0)
 	putSlotField(t, s, 3, atMaterial, 0)
-	r, err = Verify(background, s, key, Options{}, nil)
+	r, err = Verify(background, Attached(s), key, Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestVerifyFindsAWrongKernel(t *testing.T) {
 	s := format(t, quick, payload)
 	for _, sector := range []uint64{0, 1, 2047, 2048, 4096} {
 		made := 0
-		v := verifier{store: s, newCipher: func(e extent, key []byte, k serpent.Kernel) (sectorCipher, error) {
+		v := verifier{at: Attached(s), newCipher: func(e extent, key []byte, k serpent.Kernel) (sectorCipher, error) {
 			cipher, err := newCipher(e, key, k)
 			if made++; made == 1 {
 				return wrongAt{cipher, sector}, err
@@ -211,7 +211,7 @@ func TestVerifyUsesBothKernels(t *testing.T) {
 	s := format(t, quick, 512)
 	forEachKernel(t, func(t *testing.T, k serpent.Kernel) {
 		var used []serpent.Kernel
-		v := verifier{store: s, options: Options{Kernel: k}, newCipher: func(e extent, key []byte, k serpent.Kernel) (sectorCipher, error) {
+		v := verifier{at: Attached(s), options: Options{Kernel: k}, newCipher: func(e extent, key []byte, k serpent.Kernel) (sectorCipher, error) {
 			used = append(used, k)
 			return newCipher(e, key, k)
 		}}

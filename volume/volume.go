@@ -46,15 +46,15 @@ type Volume struct {
 
 // Open opens a container with its volume key, of which it keeps no copy but
 // inside the ciphers. The volume ends with the last whole sector. It uses the
-// store until Close, but does not close it.
+// store of the data until Close, but does not close it.
 //
 // It trusts the key to be this container's. To derive the digest once more
 // would leave a copy of the key in memory that is neither locked nor wiped,
 // which a process that lives long shall not have.
 //
 // Errors: a *FormatError, or those of the store.
-func Open(s Store, key *Key, o Options) (*Volume, error) {
-	c, err := openContainer(s)
+func Open(at Stores, key *Key, o Options) (*Volume, error) {
+	c, err := openContainer(at)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func Open(s Store, key *Key, o Options) (*Volume, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newVolume(s, extents, key.Bytes.Bytes(), o)
+	return newVolume(at.Data, extents, key.Bytes.Bytes(), o)
 }
 
 func newVolume(s Store, extents []extent, key []byte, o Options) (*Volume, error) {

@@ -232,7 +232,7 @@ func makeContainer(ctx context.Context, want *creation, place *place, passphrase
 	debugf("write the key slots")
 	var formatted *volume.Formatted
 	err = inTime(ctx, want.timeout, func(ctx context.Context) (err error) {
-		formatted, err = volume.Format(ctx, place.store, passphrase.Bytes(), params)
+		formatted, err = volume.Format(ctx, volume.Attached(place.store), passphrase.Bytes(), params)
 		return err
 	})
 	if err != nil {

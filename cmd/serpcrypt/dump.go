@@ -37,7 +37,7 @@ func runDump(c *cli.Context) error {
 		return err
 	}
 	defer file.Close()
-	h, fault := volume.ReadHeader(file)
+	h, fault := volume.ReadHeader(volume.Attached(file))
 	if h == nil {
 		return fault
 	}

@@ -60,7 +60,7 @@ func runExport(c *cli.Context) error {
 	}
 	defer key.Close()
 	warnOfSwap()
-	v, err := volume.Open(file, key, volume.Options{Kernel: kernel, ReadOnly: true})
+	v, err := volume.Open(volume.Attached(file), key, volume.Options{Kernel: kernel, ReadOnly: true})
 	if err != nil {
 		return err
 	}

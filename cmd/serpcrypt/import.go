@@ -55,7 +55,7 @@ func runImport(c *cli.Context) error {
 	}
 	defer key.Close()
 	warnOfSwap()
-	v, err := volume.Open(file, key, volume.Options{Kernel: kernel})
+	v, err := volume.Open(volume.Attached(file), key, volume.Options{Kernel: kernel})
 	if err != nil {
 		return err
 	}

@@ -160,7 +160,7 @@ func (o *opening) open(c *cli.Context) error {
 		return err
 	}
 	defer file.Close()
-	header, err := volume.ReadHeader(file)
+	header, err := volume.ReadHeader(volume.Attached(file))
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.container, err)
 	}
@@ -198,7 +198,7 @@ func (o *opening) openFile() (*volume.File, error) {
 
 // lookInside finds out what is to be mounted.
 func (o *opening) lookInside(file *volume.File, key *volume.Key) (err error) {
-	v, err := volume.Open(file, key, volume.Options{ReadOnly: true})
+	v, err := volume.Open(volume.Attached(file), key, volume.Options{ReadOnly: true})
 	if err != nil {
 		return err
 	}

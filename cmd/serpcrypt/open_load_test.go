@@ -166,7 +166,7 @@ func TestOpenSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer container.Close()
-		key, err := volume.Unlock(t.Context(), container, []byte(passphrase), volume.AnySlot, nil)
+		key, err := volume.Unlock(t.Context(), volume.Attached(container), []byte(passphrase), volume.AnySlot, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -133,7 +133,7 @@ func startServing(files serverFiles) (*server, error) {
 	}
 	// Whoever started the server has checked the key.
 	checked := &volume.Key{Bytes: key, Slot: s.state.KeySlot}
-	s.volume, err = volume.Open(s.store, checked, volume.Options{Kernel: kernel, ReadOnly: s.state.ReadOnly})
+	s.volume, err = volume.Open(volume.Attached(s.store), checked, volume.Options{Kernel: kernel, ReadOnly: s.state.ReadOnly})
 	if err != nil {
 		return nil, err
 	}

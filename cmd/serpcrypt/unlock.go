@@ -50,7 +50,7 @@ func unlock(ctx context.Context, c *cli.Context, s volume.Store, r keyRequest) (
 	}
 	slot := c.Int("key-slot")
 	// A container that no passphrase opens needs none to be asked for.
-	header, err := volume.ReadHeader(s)
+	header, err := volume.ReadHeader(volume.Attached(s))
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func unlock(ctx context.Context, c *cli.Context, s volume.Store, r keyRequest) (
 		}
 		var key *volume.Key
 		err = inTime(ctx, timeout(c), func(ctx context.Context) (err error) {
-			key, err = volume.Unlock(ctx, s, p.Bytes(), slot, noteSlowSlot)
+			key, err = volume.Unlock(ctx, volume.Attached(s), p.Bytes(), slot, noteSlowSlot)
 			if errors.Is(err, volume.ErrPassphrase) && p.keyFile && fitsWithoutNewline(ctx, s, p.Bytes(), slot) {
 				err = withHint(err, hintNewline)
 			}
@@ -102,7 +102,7 @@ func fitsWithoutNewline(ctx context.Context, s volume.Store, key []byte, slot in
 	if len(key) == 0 || key[len(key)-1] != '\n' {
 		return false
 	}
-	opened, err := volume.Unlock(ctx, s, key[:len(key)-1], slot, nil)
+	opened, err := volume.Unlock(ctx, volume.Attached(s), key[:len(key)-1], slot, nil)
 	if err != nil {
 		return false
 	}
@@ -112,7 +112,7 @@ func fitsWithoutNewline(ctx context.Context, s volume.Store, key []byte, slot in
 
 // readVolumeKey reads the volume key from a file, which may hold more.
 func readVolumeKey(ctx context.Context, c *cli.Context, s volume.Store) (key *volume.Key, err error) {
-	header, err := volume.ReadHeader(s)
+	header, err := volume.ReadHeader(volume.Attached(s))
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func readVolumeKey(ctx context.Context, c *cli.Context, s volume.Store) (key *vo
 	}
 	defer b.Close()
 	err = inTime(ctx, timeout(c), func(ctx context.Context) error {
-		key, err = volume.CheckKey(ctx, s, b.Bytes())
+		key, err = volume.CheckKey(ctx, volume.Attached(s), b.Bytes())
 		return err
 	})
 	return key, err

@@ -60,7 +60,7 @@ func verifyFile(c *cli.Context, file *volume.File, r keyRequest, o volume.Option
 	key, err := unlock(c.Context, c, file, r)
 	var fault *volume.FormatError
 	if errors.As(err, &fault) {
-		return volume.Verify(c.Context, file, nil, o, nil) // finds it, too, and all others
+		return volume.Verify(c.Context, volume.Attached(file), nil, o, nil) // finds it, too, and all others
 	}
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func verifyFile(c *cli.Context, file *volume.File, r keyRequest, o volume.Option
 	warnOfSwap()
 	p := newProgress("verifying")
 	defer p.finish()
-	return volume.Verify(c.Context, file, key, o, p.update)
+	return volume.Verify(c.Context, volume.Attached(file), key, o, p.update)
 }
 
 // cannotSee is what a person must know who trusts the result.

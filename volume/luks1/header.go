@@ -149,8 +149,22 @@ func (h *Header) PayloadOffset() int64 { return int64(h.PayloadSector) * SectorS
 // MaterialOffset returns where the slot's key material begins, in bytes.
 func (s *Slot) MaterialOffset() int64 { return int64(s.MaterialSector) * SectorSize }
 
+// MaterialSize returns how many bytes the material of a key slot takes.
+func (h *Header) MaterialSize() int64 { return materialSectors(int64(h.KeyBytes)) * SectorSize }
+
 // materialSectors returns how many sectors the material of a key takes.
 func materialSectors(keyBytes int64) int64 { return (keyBytes*Stripes + SectorSize - 1) / SectorSize }
+
+// Space returns how many bytes of its store the header takes with its key
+// slots, as cryptsetup counts them: to the next multiple of 4 KiB, but not into
+// the payload.
+func (h *Header) Space() int64 {
+	space := roundUp(h.EndOfSlots(), slotAlignment)
+	if payload := h.PayloadOffset(); payload != 0 {
+		space = min(space, payload)
+	}
+	return space
+}
 
 // EndOfSlots returns where the last material ends, in bytes. All before may be
 // overwritten by key slots.

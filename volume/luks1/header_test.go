@@ -26,7 +26,7 @@ func newHeader(t testing.TB) (*Header, int64) {
 	h.Slots[0].Active = SlotEnabled
 	h.Slots[0].Iterations = 1000
 	storeSize := h.PayloadOffset() + 1<<20
-	if faults := h.Faults(storeSize); len(faults) != 0 {
+	if faults := h.Faults(storeSize, storeSize); len(faults) != 0 {
 		t.Fatalf("a new header has faults: %v", faults)
 	}
 	return h, storeSize
@@ -40,7 +40,7 @@ func TestParseOfGoldenHeaders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if faults := h.Faults(int64(len(content))); len(faults) != 0 {
+			if faults := h.Faults(int64(len(content)), int64(len(content))); len(faults) != 0 {
 				t.Errorf("faults: %v", faults)
 			}
 			if got := h.Marshal(); !bytes.Equal(got, content[:HeaderSize]) {
@@ -238,7 +238,7 @@ func TestValidate(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h, storeSize := newHeader(t)
 			c.edit(h)
-			err := h.Validate(storeSize)
+			err := h.Validate(storeSize, storeSize)
 			if c.field == "" {
 				if err != nil {
 					t.Errorf("got %v, want none", err)
@@ -268,17 +268,17 @@ func TestValidateOfShortContainers(t *testing.T) {
 		{0, "payload sector"},
 	} {
 		var field *FieldError
-		err := h.Validate(c.size)
+		err := h.Validate(c.size, c.size)
 		if errors.As(err, &field) != (c.field != "") || field != nil && field.Field != c.field {
 			t.Errorf("%d bytes: got %v, want %q", c.size, err, c.field)
 		}
 	}
 	h.PayloadSector = 0
-	if err := h.Validate(h.EndOfSlots()); err != nil {
+	if err := h.Validate(h.EndOfSlots(), UnknownSize); err != nil {
 		t.Errorf("detached, all slots there: %v", err)
 	}
 	var field *FieldError
-	if err := h.Validate(h.EndOfSlots() - 1); !errors.As(err, &field) || field.Slot != 7 {
+	if err := h.Validate(h.EndOfSlots()-1, 1<<40); !errors.As(err, &field) || field.Slot != 7 {
 		t.Errorf("detached, slot 7 cut short: %v", err)
 	}
 }
@@ -287,29 +287,34 @@ func TestPayload(t *testing.T) {
 	h, _ := newHeader(t)
 	begin := h.PayloadOffset()
 	for _, c := range []struct{ storeSize, want int64 }{{begin + 512, 512}, {begin + 1023, 512}, {begin + 1<<40, 1 << 40}} {
-		if offset, size, err := h.Payload(c.storeSize); offset != begin || size != c.want || err != nil {
+		if offset, size, err := h.Payload(c.storeSize, false); offset != begin || size != c.want || err != nil {
 			t.Errorf("%d bytes: got %d, %d, %v; want %d, %d", c.storeSize, offset, size, err, begin, c.want)
 		}
 	}
-	refused := func(storeSize int64) {
+	refused := func(storeSize int64, detached bool) {
 		t.Helper()
-		_, _, err := h.Payload(storeSize)
+		_, _, err := h.Payload(storeSize, detached)
 		var field *FieldError
 		if !errors.As(err, &field) || field.Field != "payload sector" || field.Slot != -1 || field.Offset != 104 {
 			t.Errorf("%d bytes: got %v", storeSize, err)
 		}
 	}
 	for _, storeSize := range []int64{0, 1024, begin - 512, begin, begin + 511} {
-		refused(storeSize)
+		refused(storeSize, false)
+		refused(storeSize, true)
 	}
 	h.PayloadSector = 0
-	refused(1 << 40)
+	refused(1<<40, false)
+	refused(511, true)
+	if offset, size, err := h.Payload(1023, true); offset != 0 || size != 512 || err != nil {
+		t.Errorf("detached: got %d, %d, %v", offset, size, err)
+	}
 }
 
 func TestFaultsOfABrokenActiveField(t *testing.T) {
 	h, storeSize := newHeader(t)
 	h.Slots[3].Active = 0xDEAC
-	faults := h.Faults(storeSize)
+	faults := h.Faults(storeSize, storeSize)
 	if len(faults) != 1 || faults[0].Field != "active" || faults[0].Slot != 3 || faults[0].Offset != 352 {
 		t.Errorf("got %v", faults)
 	}
@@ -333,7 +338,7 @@ func TestFaultsAreInOrderOfOffset(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		faults := h.Faults(storeSize)
+		faults := h.Faults(storeSize, storeSize)
 		for i := 1; i < len(faults); i++ {
 			if faults[i].Offset < faults[i-1].Offset {
 				t.Fatalf("out of order: %v", faults)
@@ -365,7 +370,7 @@ func FuzzParse(f *testing.F) {
 		if got := h.Marshal(); !bytes.Equal(got, b[:HeaderSize]) {
 			t.Fatalf("marshalled to\n%x\nwant\n%x", got, b[:HeaderSize])
 		}
-		if h.Validate(storeSize) != nil {
+		if h.Validate(storeSize, storeSize) != nil {
 			return
 		}
 		// What Validate passes is safe to allocate, read and write.

@@ -77,7 +77,7 @@ func (h *Header) WriteSlot(w io.WriterAt, s *SealedSlot) error {
 
 // FillSlots overwrites the places of all slots' material with random bytes.
 func (h *Header) FillSlots(w io.WriterAt) error {
-	random := make([]byte, materialSectors(int64(h.KeyBytes))*SectorSize)
+	random := make([]byte, h.MaterialSize())
 	for i := range h.Slots {
 		rand.Read(random)
 		if _, err := w.WriteAt(random, h.Slots[i].MaterialOffset()); err != nil {
@@ -89,7 +89,7 @@ func (h *Header) FillSlots(w io.WriterAt) error {
 
 // newMaterial returns room for a slot's material in whole sectors.
 func (h *Header) newMaterial() *secret.Buffer {
-	return secret.New(int(materialSectors(int64(h.KeyBytes))) * SectorSize)
+	return secret.New(int(h.MaterialSize()))
 }
 
 // slotJob is the derivation of a slot's key.

@@ -100,7 +100,7 @@ func TestWriteSlotThenOpenSlot(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if faults := h.Faults(h.PayloadOffset()); len(faults) != 0 {
+			if faults := h.Faults(h.PayloadOffset(), h.PayloadOffset()); len(faults) != 0 {
 				t.Fatalf("faults: %v", faults)
 			}
 			for slot, passphrase := range passphrases {
@@ -352,7 +352,7 @@ func TestSaveSurvivesPowerCuts(t *testing.T) {
 			got, parseErr := Parse(after)
 			seen[parseErr == nil] = true
 			if parseErr == nil && *got != *h {
-				t.Fatalf("cut at operation %d: half a header: %v", cut, got.Faults(storeSize))
+				t.Fatalf("cut at operation %d: half a header: %v", cut, got.Faults(storeSize, storeSize))
 			}
 		}
 		if err == nil {

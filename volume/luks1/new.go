@@ -19,6 +19,7 @@ type Params struct {
 	Hash          string
 	UUID          string // empty: a new random one
 	PayloadOffset int64  // bytes; 0: the first multiple of 1 MiB behind the key slots
+	Detached      bool   // the payload lies in another store, by default from its start
 }
 
 // ParamError says what about a parameter is not possible.
@@ -62,6 +63,9 @@ func New(p Params) (*Header, error) {
 	step := roundUp(materialSectors(int64(p.KeyBytes)), alignSectors)
 	for i := range h.Slots {
 		h.Slots[i] = Slot{Active: SlotDisabled, MaterialSector: uint32(alignSectors + int64(i)*step), Stripes: Stripes}
+	}
+	if p.Detached && p.PayloadOffset == 0 {
+		return h, nil
 	}
 	return h, h.placePayload(p.PayloadOffset)
 }

@@ -35,12 +35,15 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("luks1: %s%s (byte %d): %s", where, e.Field, e.Offset, e.Reason)
 }
 
-// Validate returns the first fault that keeps the container, of storeSize
-// bytes, from being used, as a *FieldError. A slot whose active field is
+// UnknownSize stands for the size of a payload's store that nobody has named.
+const UnknownSize = -1
+
+// Validate returns the first fault that keeps the container from being used, as
+// a *FieldError. The sizes are those of Faults. A slot whose active field is
 // neither enabled nor disabled is no such fault: it cannot be opened, and the
 // others can.
-func (h *Header) Validate(storeSize int64) error {
-	for _, fault := range h.Faults(storeSize) {
+func (h *Header) Validate(headerSize, dataSize int64) error {
+	for _, fault := range h.Faults(headerSize, dataSize) {
 		if fault.Field != fieldActive {
 			return fault
 		}
@@ -48,28 +51,30 @@ func (h *Header) Validate(storeSize int64) error {
 	return nil
 }
 
-// Payload returns where the payload of a container of storeSize bytes begins
-// and how long it is, in bytes: whole sectors, at least one. The error is a
-// *FieldError.
-func (h *Header) Payload(storeSize int64) (offset, size int64, err error) {
+// Payload returns where the payload begins in its store, of dataSize bytes, and
+// how long it is, in bytes: whole sectors, at least one. That store is another
+// than the header's if the header is detached; then the payload may begin
+// anywhere. The error is a *FieldError.
+func (h *Header) Payload(dataSize int64, detached bool) (offset, size int64, err error) {
 	offset = h.PayloadOffset()
-	if offset == 0 {
+	if offset == 0 && !detached {
 		return 0, 0, &FieldError{fieldPayloadSector, noSlot, offPayloadSector,
-			"0: this header belongs to a payload in another file, which is not supported"}
+			"0: this is a detached header, whose payload is in another file"}
 	}
-	size = (storeSize - offset) / SectorSize * SectorSize
+	size = (dataSize - offset) / SectorSize * SectorSize
 	if size <= 0 {
 		return 0, 0, &FieldError{fieldPayloadSector, noSlot, offPayloadSector,
-			fmt.Sprintf("the payload begins at byte %d, where the container ends (byte %d): there is none", offset, storeSize)}
+			fmt.Sprintf("the payload begins at byte %d, where the container ends (byte %d): there is none", offset, dataSize)}
 	}
 	return offset, size, nil
 }
 
-// Faults returns all that is wrong with the header of a container of storeSize
-// bytes, in the order of the fields. A container may end where its payload
-// should begin, as header backups do.
-func (h *Header) Faults(storeSize int64) []*FieldError {
-	v := validator{h: h, storeSize: storeSize}
+// Faults returns all that is wrong with a header, in the order of the fields.
+// The header lies in a store of headerSize bytes, its payload in one of dataSize,
+// or UnknownSize. A container may end where its payload should begin, as header
+// backups do.
+func (h *Header) Faults(headerSize, dataSize int64) []*FieldError {
+	v := validator{h: h, headerSize: headerSize, dataSize: dataSize}
 	v.checkCipher()
 	v.checkHash()
 	v.checkPayload()
@@ -83,11 +88,12 @@ func (h *Header) Faults(storeSize int64) []*FieldError {
 }
 
 type validator struct {
-	h         *Header
-	storeSize int64
-	spec      *modes.Spec // nil if it makes no sense
-	keyBytes  int64       // 0 if it makes no sense
-	faults    []*FieldError
+	h          *Header
+	headerSize int64       // of the stores, in bytes
+	dataSize   int64       // or UnknownSize
+	spec       *modes.Spec // nil if it makes no sense
+	keyBytes   int64       // 0 if it makes no sense
+	faults     []*FieldError
 }
 
 func (v *validator) fault(field string, slot int, offset int64, format string, args ...any) {
@@ -153,8 +159,8 @@ func (v *validator) checkHash() {
 }
 
 func (v *validator) checkPayload() {
-	if begin := v.h.PayloadOffset(); begin > v.storeSize {
-		v.fault(fieldPayloadSector, noSlot, offPayloadSector, "the payload begins at byte %d, the container ends at byte %d", begin, v.storeSize)
+	if begin := v.h.PayloadOffset(); v.dataSize != UnknownSize && begin > v.dataSize {
+		v.fault(fieldPayloadSector, noSlot, offPayloadSector, "the payload begins at byte %d, the container ends at byte %d", begin, v.dataSize)
 	}
 }
 
@@ -229,8 +235,8 @@ func (v *validator) checkMaterial(i int) {
 	payload := int64(v.h.PayloadSector)
 	if payload != 0 && end > payload {
 		bad("the material takes the sectors %d to %d, the payload begins at %d", begin, end-1, payload)
-	} else if end*SectorSize > v.storeSize {
-		bad("the material ends at byte %d, the container at byte %d", end*SectorSize, v.storeSize)
+	} else if end*SectorSize > v.headerSize {
+		bad("the material ends at byte %d, the container at byte %d", end*SectorSize, v.headerSize)
 	}
 	for other := range i {
 		if start := int64(v.h.Slots[other].MaterialSector); begin < start+length && start < end {
