@@ -31,7 +31,7 @@ const DynamicSize = -1
 // another than those above: only what all types have in common is known then.
 type Metadata struct {
 	Keyslots map[int]*Keyslot
-	Tokens   map[int]json.RawMessage
+	Tokens   map[int]*Token
 	Segments map[int]*Segment
 	Digests  map[int]*Digest
 	Config   Config
@@ -84,6 +84,14 @@ type KDF struct {
 	Time, Memory, CPUs int // of Argon2: passes, KiB, lanes
 
 	Unknown []Member
+}
+
+// Token says where else a passphrase may come from; only its kind's program
+// knows more.
+type Token struct {
+	Type     string
+	Keyslots []int
+	Unknown  []Member
 }
 
 // Segment is a part of the volume. Offset and Size are in bytes, Offset from
