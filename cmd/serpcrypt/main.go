@@ -121,6 +121,7 @@ func commands() []*cli.Command {
 		dumpCommand(),
 		importCommand(),
 		exportCommand(),
+		resizeCommand(),
 		benchCommand(),
 		serveCommand(),
 	}

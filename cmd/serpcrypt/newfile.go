@@ -15,8 +15,7 @@ import (
 // newFile is a file in the making. It gets its name by publish, when it is
 // whole and on the disk; until then a crash leaves nothing behind.
 type newFile struct {
-	*os.File
-	path      string
+	sizedFile
 	temporary string // its name so far, "" if it has none
 }
 
@@ -26,7 +25,7 @@ func createUnnamed(path string) (*newFile, error) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	switch {
 	case err == nil:
-		return &newFile{File: os.NewFile(uintptr(fd), path), path: path}, nil
+		return &newFile{sizedFile: sizedFile{os.NewFile(uintptr(fd), path), path}}, nil
 	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EISDIR), errors.Is(err, unix.EINVAL):
 		return createHidden(path)
 	}
@@ -40,7 +39,7 @@ func createHidden(path string) (*newFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &newFile{File: f, path: path, temporary: f.Name()}, nil
+	return &newFile{sizedFile{f, path}, f.Name()}, nil
 }
 
 // hiddenName is what a file that will be called path is called before, with
@@ -51,58 +50,6 @@ func hiddenName(path, distinct string) string {
 	base := filepath.Base(path)
 	begin := strings.ToValidUTF8(base[:min(len(base), most)], "") // no half letter
 	return "." + begin + "." + distinct + ".unfinished"
-}
-
-// reserve makes sure that size bytes fit on the disk and gives the file that
-// length. The error for too little space says how much there is.
-func (f *newFile) reserve(size int64) error {
-	if free, err := f.freeSpace(); err == nil && size > free {
-		return f.noSpace(size, free) // without filling the disk to find out
-	}
-	err := unix.Fallocate(int(f.Fd()), 0, 0, size)
-	for errors.Is(err, unix.EINTR) { // by any signal, on tmpfs
-		err = unix.Fallocate(int(f.Fd()), 0, 0, size)
-	}
-	switch {
-	case errors.Is(err, unix.ENOSPC):
-		free, _ := f.freeSpace()
-		return f.noSpace(size, free)
-	case errors.Is(err, unix.EFBIG):
-		return f.tooLarge(size)
-	case errors.Is(err, unix.EOPNOTSUPP):
-		return f.extend(size) // what is written later takes the space
-	case err != nil:
-		return fmt.Errorf("reserve %s for %s: %w", formatSize(size), f.path, err)
-	}
-	return nil
-}
-
-// extend gives the file the length of size bytes without taking the space.
-func (f *newFile) extend(size int64) error {
-	err := f.Truncate(size)
-	if errors.Is(err, unix.EFBIG) || errors.Is(err, unix.EINVAL) {
-		return f.tooLarge(size)
-	}
-	return err
-}
-
-func (f *newFile) tooLarge(size int64) error {
-	return failf(exitBad, "", "the file system cannot hold a file of %s", formatSize(size))
-}
-
-func (f *newFile) noSpace(size, free int64) error {
-	return failf(exitBad, hintNoSpace, "no space for %s at %s: %s are free", formatSize(size), f.path, formatSize(free))
-}
-
-func (f *newFile) freeSpace() (int64, error) {
-	var s unix.Statfs_t
-	if err := unix.Fstatfs(int(f.Fd()), &s); err != nil {
-		return 0, err
-	}
-	if s.Blocks == 0 {
-		return 0, fmt.Errorf("the file system at %s does not tell its free space", f.path)
-	}
-	return int64(s.Bavail) * int64(s.Frsize), nil
 }
 
 // publish brings the file to the disk and then gives it its name. If replace

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"serpcrypt/internal/fsprobe"
+	"serpcrypt/volume"
+)
+
+const (
+	hintShrinkFirst = "make what is inside smaller first; --force cuts it off"
+	hintForceShrink = "--force shrinks it all the same"
+)
+
+func resizeCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "resize",
+		Usage:     "make a container file larger or smaller",
+		UsageText: "serpcrypt resize [options] CONTAINER SIZE",
+		Description: `serpcrypt resize box.luks 2G
+   serpcrypt resize box.luks 500M`,
+		Flags: append([]cli.Flag{
+			&cli.BoolFlag{Name: "sparse", Usage: "do not fill what is added: it takes no space, and shows what of it is written"},
+			&cli.BoolFlag{Name: "force", Usage: "cut off a file system that is larger than SIZE, or whose size is not known"},
+		}, unlockFlags()...),
+		Action: runResize,
+	}
+}
+
+// resizing is a container file on its way to another size, in bytes.
+type resizing struct {
+	path     string // what the person calls it
+	file     *volume.File
+	header   *volume.Header
+	old, new int64
+	sparse   bool
+	force    bool
+}
+
+func runResize(c *cli.Context) error {
+	args, err := exactArgs(c, "CONTAINER", "SIZE")
+	if err != nil {
+		return err
+	}
+	request := keyRequest{container: args[0]}
+	if err := checkUnlockFlags(c, request); err != nil {
+		return err
+	}
+	size, err := parseSize(args[1])
+	if err != nil {
+		return usagef("SIZE: %w", err)
+	}
+	r := &resizing{path: args[0], new: size / sizeUnit * sizeUnit, sparse: c.Bool("sparse"), force: c.Bool("force")}
+	if r.file, err = volume.OpenFile(r.path, false); err != nil {
+		return err
+	}
+	defer r.file.Close()
+	if err := r.check(); err != nil {
+		return err
+	}
+	switch {
+	case r.new > r.old:
+		err = r.grow(c)
+	case r.new < r.old:
+		err = r.shrink(c, request)
+	}
+	if err != nil {
+		return err
+	}
+	return r.show(c.Bool("json"))
+}
+
+// check finds out whether the container can have that size at all.
+func (r *resizing) check() (err error) {
+	if r.file.IsDevice() {
+		return failf(exitBad, "", "%s is a block device, and only files can be resized: a container on a device takes all of it", r.path)
+	}
+	if r.header, err = volume.ReadHeader(volume.Attached(r.file)); err != nil {
+		return fmt.Errorf("%s: %w", r.path, err)
+	}
+	if r.old, err = r.file.Size(); err != nil {
+		return err
+	}
+	if least := (r.header.PayloadOffset/sizeUnit + 1) * sizeUnit; r.new < least {
+		return usagef("%s are too few: this container takes at least %d bytes", formatSize(r.new), least)
+	}
+	return nil
+}
+
+// payload returns how much the container holds if its file has size bytes.
+func (r *resizing) payload(size int64) int64 {
+	return (size - r.header.PayloadOffset) / sectorSize * sectorSize
+}
+
+// resizableFile makes a container file a volume.Resizable.
+type resizableFile struct {
+	*volume.File
+	sized sizedFile
+}
+
+func (r *resizing) resizable() resizableFile {
+	return resizableFile{r.file, sizedFile{r.file.OSFile(), r.path}}
+}
+
+func (f resizableFile) Reserve(size int64) error  { return f.sized.reserveBehind(size) }
+func (f resizableFile) Truncate(size int64) error { return f.sized.extend(size) }
+
+func (r *resizing) grow(c *cli.Context) error {
+	p := newProgress("filling")
+	defer p.finish()
+	return volume.Grow(c.Context, r.resizable(), r.new, r.sparse, p.update)
+}
+
+// shrink needs the key, to look at what would be cut off.
+func (r *resizing) shrink(c *cli.Context, request keyRequest) error {
+	key, err := unlock(c.Context, c, r.file, request)
+	if err != nil {
+		return err
+	}
+	defer key.Close()
+	warnOfSwap()
+	loss, refusal, err := r.lookInside(key)
+	if err != nil {
+		return err
+	}
+	if refusal != nil && !r.force {
+		return refusal
+	}
+	if refusal != nil {
+		if err := confirm(c.Context, loss); err != nil {
+			return err
+		}
+	}
+	return volume.Shrink(r.resizable(), r.new)
+}
+
+// lookInside says why the container should not become smaller and what would
+// be lost, or nothing if all that is inside has room.
+func (r *resizing) lookInside(key *volume.Key) (loss string, refusal, err error) {
+	v, err := volume.Open(volume.Attached(r.file), key, volume.Options{ReadOnly: true})
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	found, err := fsprobe.Probe(v)
+	room := r.payload(r.new)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case found == nil:
+		loss = fmt.Sprintf("%s holds no file system that is known: what lies behind its first %d bytes will be lost", r.path, room)
+		return loss, failf(exitBad, hintForceShrink, "%s holds no file system that is known, so nothing says how much of it is in use", r.path), nil
+	case found.Size == 0:
+		loss = fmt.Sprintf("%s holds %s: what lies behind its first %d bytes will be lost", r.path, found.Name, room)
+		return loss, failf(exitBad, hintForceShrink, "%s holds %s, which does not say how much of it is in use", r.path, found.Name), nil
+	case found.Size > room:
+		what := fmt.Sprintf("%s in %s takes %d bytes, and there would be only %d", found.Name, r.path, found.Size, room)
+		return what + ": it will be cut off", failf(exitBad, hintShrinkFirst, "%s", what), nil
+	}
+	return "", nil, nil
+}
+
+// resizeDocument is what --json prints. Sizes are in bytes.
+type resizeDocument struct {
+	Container    string `json:"container"`
+	OldSize      int64  `json:"old_size"`
+	Size         int64  `json:"size"`
+	PayloadBytes int64  `json:"payload_bytes"`
+}
+
+func (r *resizing) show(asJSON bool) error {
+	payload := r.payload(r.new)
+	if asJSON {
+		return printJSON(resizeDocument{r.path, r.old, r.new, payload})
+	}
+	if r.new == r.old {
+		infof("%s has %s (%d bytes) already", r.path, formatSize(r.new), r.new)
+		return nil
+	}
+	infof("%s has %s (%d bytes) now, with a payload of %s (%d bytes)", r.path, formatSize(r.new), r.new, formatSize(payload), payload)
+	if r.new > r.old && !screen.quiet {
+		hintf("a file system inside keeps its size until it is told to grow, as by resize2fs on MOUNTPOINT/volume after open --raw")
+	}
+	return nil
+}
