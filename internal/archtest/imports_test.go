@@ -25,6 +25,7 @@ var layers = [][]string{
 	{"internal/hashes"},
 	{"cipher/modes", "kdf"},
 	{"volume/af"},
+	{"volume/keyslot"},
 	{"volume/luks1", "volume/luks2"},
 	{"volume", "internal/bench"},
 	{"cmd/serpcrypt"},

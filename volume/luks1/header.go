@@ -29,6 +29,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+
+	"serpcrypt/volume/keyslot"
 )
 
 const (
@@ -36,9 +38,9 @@ const (
 	HeaderSize = 592 // bytes
 	SectorSize = 512 // bytes; the unit of places and of key-slot encryption
 	NumSlots   = 8
-	Stripes    = 4000 // LUKS_STRIPES
-	DigestSize = 20   // bytes, whatever the hash
-	SaltSize   = 32   // bytes
+	Stripes    = keyslot.Stripes
+	DigestSize = 20 // bytes, whatever the hash
+	SaltSize   = 32 // bytes
 
 	// Active of a slot (table 2).
 	SlotEnabled  = 0x00AC71F3
@@ -150,10 +152,10 @@ func (h *Header) PayloadOffset() int64 { return int64(h.PayloadSector) * SectorS
 func (s *Slot) MaterialOffset() int64 { return int64(s.MaterialSector) * SectorSize }
 
 // MaterialSize returns how many bytes the material of a key slot takes.
-func (h *Header) MaterialSize() int64 { return materialSectors(int64(h.KeyBytes)) * SectorSize }
+func (h *Header) MaterialSize() int64 { return keyslot.MaterialSize(int64(h.KeyBytes)) }
 
 // materialSectors returns how many sectors the material of a key takes.
-func materialSectors(keyBytes int64) int64 { return (keyBytes*Stripes + SectorSize - 1) / SectorSize }
+func materialSectors(keyBytes int64) int64 { return keyslot.MaterialSize(keyBytes) / SectorSize }
 
 // Space returns how many bytes of its store the header takes with its key
 // slots, as cryptsetup counts them: to the next multiple of 4 KiB, but not into

@@ -1,18 +1,14 @@
 package luks1
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 
-	"serpcrypt/cipher/modes"
-	"serpcrypt/cipher/serpent"
-	"serpcrypt/internal/secret"
 	"serpcrypt/kdf"
-	"serpcrypt/volume/af"
+	"serpcrypt/volume/keyslot"
 )
 
 var (
@@ -51,18 +47,11 @@ func (h *Header) SealSlot(ctx context.Context, slot int, key, passphrase []byte,
 		return nil, err
 	}
 	defer slotKey.Close()
-	material := h.newMaterial()
-	defer material.Close()
-	if err := af.Split(material.Bytes()[:h.KeyBytes*Stripes], key, Stripes, h.Hash.String()); err != nil {
-		return nil, err
-	}
-	cipher, err := h.slotCipher(slotKey.Bytes())
+	material, err := h.material(&fields).Seal(key, slotKey.Bytes())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("luks1: %w", err)
 	}
-	cipher.Encrypt(material.Bytes(), material.Bytes(), 0)
-	cipher.Wipe()
-	return &SealedSlot{slot, fields, bytes.Clone(material.Bytes())}, nil
+	return &SealedSlot{slot, fields, material}, nil
 }
 
 // WriteSlot puts a sealed slot in use: its material into the container w, its
@@ -87,18 +76,12 @@ func (h *Header) FillSlots(w io.WriterAt) error {
 	return nil
 }
 
-// newMaterial returns room for a slot's material in whole sectors.
-func (h *Header) newMaterial() *secret.Buffer {
-	return secret.New(int(h.MaterialSize()))
+// material is under the volume's own cipher and hash.
+func (h *Header) material(s *Slot) *keyslot.Material {
+	return &keyslot.Material{Offset: s.MaterialOffset(), KeyLen: int(h.KeyBytes), Hash: h.Hash.String(), Cipher: h.Spec()}
 }
 
 // slotJob is the derivation of a slot's key.
 func (h *Header) slotJob(s *Slot, passphrase []byte) kdf.Job {
 	return kdf.Job{Password: passphrase, Salt: s.Salt[:], Iterations: int(s.Iterations), KeyLen: int(h.KeyBytes)}
-}
-
-// slotCipher returns the volume's own cipher under a slot's key. A slot is too
-// small for a fast kernel to matter, and a wrong one would cost the key.
-func (h *Header) slotCipher(slotKey []byte) (*modes.Sectors, error) {
-	return modes.New(h.Spec(), slotKey, SectorSize, serpent.Generic)
 }
