@@ -52,8 +52,8 @@ func reorder(app *cli.App, words []string) ([]string, error) {
 		default:
 			if next := findCommand(commands, word); next != nil && len(arguments) == 0 {
 				command, commands, path = next, next.Subcommands, append(path, word)
-			} else if command == nil {
-				return nil, failf(exitUsage, hintHelp(nil), "unknown command %q", word)
+			} else if command == nil || len(commands) > 0 {
+				return nil, failf(exitUsage, hintHelp(path), "unknown command %q", strings.Join(append(path, word), " "))
 			} else {
 				arguments = append(arguments, word)
 			}
@@ -69,14 +69,16 @@ func reorder(app *cli.App, words []string) ([]string, error) {
 	return ordered, nil
 }
 
-// findFlag looks a flag up by name. Before the command's word is reached the
-// flag may belong to the command that is still to come in rest.
+// findFlag looks a flag up by name. Before the command's last word is reached
+// the flag may belong to the command that is still to come in rest.
 func findFlag(app *cli.App, command *cli.Command, rest []string, name string) (flag cli.Flag, isGlobal bool) {
-	if command == nil {
-		for _, word := range rest {
-			if command = findCommand(app.Commands, word); command != nil {
-				break
-			}
+	commands := app.Commands
+	if command != nil {
+		commands = command.Subcommands
+	}
+	for _, word := range rest {
+		if next := findCommand(commands, word); next != nil {
+			command, commands = next, next.Subcommands
 		}
 	}
 	if command != nil {
@@ -112,7 +114,7 @@ func takesValue(f cli.Flag) bool {
 // only used to say what is missing.
 func exactArgs(c *cli.Context, names ...string) ([]string, error) {
 	args := c.Args().Slice()
-	hint := hintHelp([]string{c.Command.Name})
+	hint := hintHelp(commandPath(c))
 	if len(args) > len(names) {
 		return nil, failf(exitUsage, hint, "unexpected argument %q", args[len(names)])
 	}

@@ -48,6 +48,11 @@ func TestReorder(t *testing.T) {
 		{"p --version", "p --version"},
 		{"p make --size --force a", "p make --size --force -- a"},
 		{"p key add c --slot 3", "p key add --slot 3 -- c"},
+		{"p key --slot 3 add c", "p key add --slot 3 -- c"},
+		{"p --slot 3 key add add", "p key add --slot 3 -- add"},
+		{"p key", "p key"},
+		{"p key -h", "p key -h"},
+		{"p key add -h", "p key add -h"},
 	} {
 		got, err := reorder(testApp(), strings.Fields(test.in))
 		if err != nil || !slices.Equal(got, strings.Fields(test.want)) {
@@ -64,6 +69,8 @@ func TestReorderErrors(t *testing.T) {
 		{"p make -x a", "make has no flag -x"},
 		{"p make --size", "--size needs a value"},
 		{"p -- make", "a command is missing"},
+		{"p key make", `unknown command "key make"`},
+		{"p key --slot 3 c", "key has no flag --slot"},
 	} {
 		_, err := reorder(testApp(), strings.Fields(test.in))
 		if err == nil || err.Error() != test.want {

@@ -32,7 +32,7 @@ func runClose(c *cli.Context) error {
 		return err
 	}
 	names := c.Args().Slice()
-	hint := hintHelp([]string{c.Command.Name})
+	hint := hintHelp(commandPath(c))
 	switch {
 	case c.Bool("all") && len(names) > 0:
 		return failf(exitUsage, hint, "unexpected argument %q beside --all", names[0])

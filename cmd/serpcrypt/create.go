@@ -143,11 +143,14 @@ func parseCreation(c *cli.Context, path string) (*creation, error) {
 			return nil, err
 		}
 	}
+	spec, err := modes.ParseSpec(want.params.Cipher)
+	if err != nil {
+		return nil, usagef("--cipher: %w", err)
+	}
+	if spec.Cipher != "serpent" {
+		return nil, usagef("--cipher: containers are made with serpent; those with %s can only be used", spec.Cipher)
+	}
 	if !c.IsSet("key-size") {
-		spec, err := modes.ParseSpec(want.params.Cipher)
-		if err != nil {
-			return nil, usagef("--cipher: %w", err)
-		}
 		sizes := spec.KeySizes()
 		want.params.KeyBits = 8 * sizes[len(sizes)-1]
 	} else if want.params.KeyBits <= 0 {

@@ -111,6 +111,8 @@ func hintOf(err error) string {
 		return hintNoSpace
 	case errors.Is(err, volume.ErrBusy):
 		return hintBusy
+	case errors.Is(err, volume.ErrPassphrase):
+		return hintDamagedSlot
 	case errors.Is(err, fs.ErrPermission):
 		return hintPermission
 	}

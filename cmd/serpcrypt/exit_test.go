@@ -21,7 +21,7 @@ func TestExplain(t *testing.T) {
 		hint string
 	}{
 		{usagef("bad"), exitUsage, ""},
-		{volume.ErrPassphrase, exitPermission, ""},
+		{volume.ErrPassphrase, exitPermission, hintDamagedSlot},
 		{volume.ErrVolumeKey, exitPermission, ""},
 		{volume.ErrNoKeySlot, exitUsage, ""},
 		{volume.ErrTooLong, exitUsage, ""},

@@ -35,4 +35,15 @@ Example:
 {{end}}
 "serpcrypt --help" lists the options of every command. Flags may stand before or after the arguments.
 `
+
+	groupHelp = `{{.HelpName}} - {{.Usage}}
+
+Usage:
+   {{.UsageText}}
+
+Commands:{{range .VisibleCommands}}
+   {{.Name}}{{"\t"}}{{.Usage}}{{end}}
+
+"{{.HelpName}} COMMAND --help" says more.
+`
 )

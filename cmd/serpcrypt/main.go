@@ -93,13 +93,31 @@ func newApp() *cli.App {
 		},
 	}
 	hideDefaults(append([]cli.Flag{cli.HelpFlag, cli.VersionFlag}, app.Flags...))
-	for _, command := range app.Commands {
+	dressCommands(app.Commands)
+	return app
+}
+
+// dressCommands gives the commands, and those below them, what all have alike.
+func dressCommands(commands []*cli.Command) {
+	for _, command := range commands {
 		hideDefaults(command.Flags)
 		command.OnUsageError = asUsageError
 		command.CustomHelpTemplate = commandHelp
 		command.HideHelpCommand = true
+		if len(command.Subcommands) > 0 {
+			command.CustomHelpTemplate = groupHelp
+			command.Action = func(c *cli.Context) error {
+				return failf(exitUsage, hintHelp(commandPath(c)), "a command of %s is missing", c.Command.Name)
+			}
+		}
+		dressCommands(command.Subcommands)
 	}
-	return app
+}
+
+// commandPath returns the words of the command that runs: "key", "add".
+func commandPath(c *cli.Context) []string {
+	words := strings.Fields(c.Command.HelpName)
+	return words[min(1, len(words)):]
 }
 
 // hideDefaults keeps "(default: false)" out of the help.
@@ -149,7 +167,7 @@ func prepare(c *cli.Context) error {
 var wrongValue = regexp.MustCompile(`^invalid (?:boolean )?value ("(?:[^"\\]|\\.)*") for (?:flag )?(-[^:]+): `)
 
 func asUsageError(c *cli.Context, err error, _ bool) error {
-	hint := hintHelp(strings.Fields(c.Command.Name))
+	hint := hintHelp(commandPath(c))
 	found := wrongValue.FindStringSubmatch(err.Error())
 	if found == nil {
 		return failf(exitUsage, hint, "%w", err)

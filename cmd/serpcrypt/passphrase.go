@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"time"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -39,11 +40,37 @@ func passphraseFlags() []cli.Flag {
 	}
 }
 
+// newKeyFlags choose where the new passphrase comes from, for commands that
+// need the old one as well.
+func newKeyFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "new-keyfile", Usage: "take the new passphrase from `FILE`, every byte of it (- is standard input)"},
+		&cli.Int64Flag{Name: "new-keyfile-offset", Usage: "skip the first `BYTES` of the new key file"},
+		&cli.Int64Flag{Name: "new-keyfile-size", DefaultText: "all", Usage: "read exactly `BYTES` of the new key file"},
+	}
+}
+
+// keyFileFlags are the names of the flags that tell of a key file.
+type keyFileFlags struct{ file, offset, size string }
+
+var (
+	oldKeyFile = keyFileFlags{"key-file", "keyfile-offset", "keyfile-size"}
+	newKeyFile = keyFileFlags{"new-keyfile", "new-keyfile-offset", "new-keyfile-size"}
+)
+
 // keyRequest says for what a passphrase is needed.
 type keyRequest struct {
-	container  string // how the person calls it
-	isNew      bool   // asked for twice
-	stdinTaken bool   // standard input brings data: ask on the terminal
+	container  string       // how the person calls it
+	isNew      bool         // asked for twice
+	stdinTaken bool         // standard input brings data: ask on the terminal
+	flags      keyFileFlags // oldKeyFile if empty
+}
+
+func (r keyRequest) keyFile() keyFileFlags {
+	if r.flags == (keyFileFlags{}) {
+		return oldKeyFile
+	}
+	return r.flags
 }
 
 // passphrase is what a person or a key file gave. Close wipes it.
@@ -53,18 +80,29 @@ type passphrase struct {
 	keyFile bool
 }
 
+// isASCII reports whether every keyboard and system makes the same bytes of it.
+func (p *passphrase) isASCII() bool {
+	for _, b := range p.Bytes() {
+		if b >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
 // checkKeyFlags finds what is wrong with the flags before anything is done.
 func checkKeyFlags(c *cli.Context, r keyRequest) error {
-	file, size, offset := c.String("key-file"), c.Int64("keyfile-size"), c.Int64("keyfile-offset")
+	flags := r.keyFile()
+	file, size, offset := c.String(flags.file), c.Int64(flags.size), c.Int64(flags.offset)
 	switch {
-	case c.IsSet("key-file") && file == "":
-		return usagef("--key-file is empty")
-	case file == "" && (c.IsSet("keyfile-size") || c.IsSet("keyfile-offset")):
-		return usagef("--keyfile-size and --keyfile-offset need --key-file")
-	case c.IsSet("keyfile-size") && (size < 1 || size > maxKeyFile):
-		return usagef("--keyfile-size must lie between 1 and %d bytes", maxKeyFile)
+	case c.IsSet(flags.file) && file == "":
+		return usagef("--%s is empty", flags.file)
+	case file == "" && (c.IsSet(flags.size) || c.IsSet(flags.offset)):
+		return usagef("--%s and --%s need --%s", flags.size, flags.offset, flags.file)
+	case c.IsSet(flags.size) && (size < 1 || size > maxKeyFile):
+		return usagef("--%s must lie between 1 and %d bytes", flags.size, maxKeyFile)
 	case offset < 0:
-		return usagef("--keyfile-offset must not be negative")
+		return usagef("--%s must not be negative", flags.offset)
 	case c.Int("tries") < 1:
 		return usagef("--tries must be at least 1")
 	case c.Int("timeout") < 0:
@@ -100,12 +138,21 @@ func inTime(ctx context.Context, d time.Duration, derive func(context.Context) e
 // terminal if standard input is one, else takes its first line. checkKeyFlags
 // has found nothing wrong.
 func readPassphrase(ctx context.Context, c *cli.Context, r keyRequest) (*passphrase, error) {
+	p, err := findPassphrase(ctx, c, r)
+	if err == nil && r.isNew && !p.keyFile && !p.isASCII() && !screen.quiet {
+		hintf("%s", hintNotASCII)
+	}
+	return p, err
+}
+
+func findPassphrase(ctx context.Context, c *cli.Context, r keyRequest) (*passphrase, error) {
 	var deadline time.Time
 	if d := timeout(c); d > 0 {
 		deadline = time.Now().Add(d)
 	}
-	if path := c.String("key-file"); path != "" {
-		b, err := readKeyFile(ctx, path, c.Int64("keyfile-offset"), c.Int64("keyfile-size"))
+	flags := r.keyFile()
+	if path := c.String(flags.file); path != "" {
+		b, err := readKeyFile(ctx, path, c.Int64(flags.offset), c.Int64(flags.size))
 		if err != nil {
 			return nil, err
 		}
@@ -208,13 +255,13 @@ func readKeyFile(ctx context.Context, path string, offset, size int64) (*secret.
 
 // skipBytes reads over n bytes; they may be part of a key.
 func skipBytes(r io.Reader, n int64) error {
-	waste := secret.New(4096)
+	all, waste := n, secret.New(4096)
 	defer waste.Close()
 	for n > 0 {
 		got, err := r.Read(waste.Bytes()[:min(n, int64(waste.Len()))])
 		n -= int64(got)
 		if n > 0 && errors.Is(err, io.EOF) {
-			return failf(exitBad, "", "it ends before --keyfile-offset")
+			return failf(exitBad, "", "it ends before the %d bytes that are to be skipped", all)
 		}
 		if n > 0 && err != nil {
 			return err

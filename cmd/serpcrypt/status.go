@@ -102,7 +102,7 @@ func sameFile(found []openContainer, name string) []openContainer {
 func runStatus(c *cli.Context) error {
 	args := c.Args().Slice()
 	if len(args) > 1 {
-		return failf(exitUsage, hintHelp([]string{c.Command.Name}), "unexpected argument %q", args[1])
+		return failf(exitUsage, hintHelp(commandPath(c)), "unexpected argument %q", args[1])
 	}
 	found, err := findOpen()
 	if err != nil {

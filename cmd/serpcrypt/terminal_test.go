@@ -243,7 +243,7 @@ func TestReadKeyFile(t *testing.T) {
 		{name: "size", content: "0123456789", size: 3, want: "012"},
 		{name: "both", content: "0123456789", offset: 4, size: 3, want: "456"},
 		{name: "too short", content: "0123", offset: 2, size: 3, err: "it has only 2 bytes of the 3"},
-		{name: "offset beyond", content: "0123", offset: 5, err: "it ends before --keyfile-offset"},
+		{name: "offset beyond", content: "0123", offset: 5, err: "it ends before the 5 bytes that are to be skipped"},
 		{name: "offset at the end", content: "0123", offset: 4, err: "it is empty"},
 		{name: "empty", content: "", err: "it is empty"},
 		{name: "largest", content: big, want: big},

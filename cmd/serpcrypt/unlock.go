@@ -68,6 +68,9 @@ func unlock(ctx context.Context, c *cli.Context, s volume.Store, r keyRequest) (
 			if errors.Is(err, volume.ErrPassphrase) && p.keyFile && fitsWithoutNewline(ctx, s, p.Bytes(), slot) {
 				err = withHint(err, hintNewline)
 			}
+			if errors.Is(err, volume.ErrPassphrase) && !p.keyFile && !p.isASCII() {
+				err = withHint(err, hintOtherBytes)
+			}
 			if ctx.Err() != nil {
 				err = ctx.Err()
 			}
