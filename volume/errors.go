@@ -13,7 +13,13 @@ var (
 	ErrNoKeySlot = errors.New("volume: no such key slot in use")
 	// ErrVolumeKey says that a volume key is not that of the container.
 	ErrVolumeKey = errors.New("volume: this is not the container's volume key")
-	// ErrBusy says that somebody else uses the file or device.
+	// ErrSlotUsed says that a key slot is in use that was to be free.
+	ErrSlotUsed = errors.New("volume: the key slot is in use")
+	// ErrNoFreeSlot says that there is no room for another key.
+	ErrNoFreeSlot = errors.New("volume: no key slot is free")
+	// ErrLastKey says that without this key slot nobody could open the container.
+	ErrLastKey = errors.New("volume: this is the last key slot in use")
+	// ErrBusy says that somebody else uses the file or device, or its header.
 	ErrBusy = errors.New("volume: in use")
 	// ErrReadOnly says that a file, or an open volume, cannot be written to.
 	ErrReadOnly = errors.New("volume: read-only")

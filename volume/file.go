@@ -43,8 +43,14 @@ func OpenFile(path string, readOnly bool) (*File, error) {
 
 // PeekFile opens a container for reading without any lock, to look at its
 // header while others use it.
-func PeekFile(path string) (*File, error) {
-	f, err := openFile(path, true, 0)
+func PeekFile(path string) (*File, error) { return openUnlocked(path, true) }
+
+// EditFile opens a container without any lock, to change its header while others
+// use the payload. Changes of the header lock that for as long as they take.
+func EditFile(path string) (*File, error) { return openUnlocked(path, false) }
+
+func openUnlocked(path string, readOnly bool) (*File, error) {
+	f, err := openFile(path, readOnly, 0)
 	if err != nil {
 		return nil, err
 	}

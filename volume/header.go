@@ -8,9 +8,15 @@ import (
 	"serpcrypt/volume/luks1"
 )
 
+// The formats.
+const (
+	TypeLUKS1 = "LUKS1"
+	TypeLUKS2 = "LUKS2"
+)
+
 // Header is what a container's header says, whatever its format.
 type Header struct {
-	Type             string // "LUKS1"
+	Type             string // TypeLUKS1 or TypeLUKS2
 	Version          int
 	UUID             string
 	Label, Subsystem string // LUKS2 only
@@ -77,7 +83,7 @@ const (
 // that of the store. If only a field is wrong, the header is returned as well,
 // so that it can be shown.
 func ReadHeader(at Stores) (*Header, error) {
-	c, err := readContainer(at)
+	c, err := readContainer(context.Background(), at)
 	if err != nil {
 		return nil, err
 	}
@@ -98,13 +104,49 @@ type container interface {
 	openSlots(ctx context.Context, slots []int, passphrase []byte) (slot int, key *secret.Buffer, err error)
 	// checkKey returns ErrVolumeKey for a key that is not the container's.
 	checkKey(ctx context.Context, key []byte) error
+	keyEditor
+
 	// extents returns where the volume's sectors are, in order and without gap. It
 	// is not for a container whose data nobody has named.
 	extents() ([]extent, error)
 }
 
-// readContainer finds out which format the container has.
-func readContainer(at Stores) (container, error) {
+// keyEditor is what changes a header. None of its methods takes a lock. Those
+// that return a container's error leave it as good as it was.
+type keyEditor interface {
+	// isSame reports whether other is what this container is read as now.
+	isSame(other container) bool
+	// freeSlot returns the slot if it is free, or the first free one for AnySlot.
+	freeSlot(slot int) (int, error)
+	// changedSlot returns the slot that takes the place of another.
+	changedSlot(slot int) (int, error)
+	// sealSlot makes a key slot, and writes nothing yet.
+	sealSlot(ctx context.Context, slot int, key, passphrase []byte, p KeyParams) (sealedSlot, error)
+
+	addKey(s sealedSlot) error
+	changeKey(old int, s sealedSlot) error
+	removeKeys(slots ...int) error
+	erase() error
+	// configure returns what writes the new texts.
+	configure(t Texts) (commit func() error, err error)
+}
+
+// sealedSlot is a key slot of the container's format, ready to be written.
+type sealedSlot any
+
+// readContainer finds out which format the container has and reads its header,
+// under the lock for that.
+func readContainer(ctx context.Context, at Stores) (container, error) {
+	unlock, err := lockHeader(ctx, at.Header, SharedLock)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	return parseContainer(at)
+}
+
+// parseContainer is readContainer for those who have a lock.
+func parseContainer(at Stores) (container, error) {
 	headerSize, dataSize, err := at.sizes()
 	if err != nil {
 		return nil, err
@@ -117,8 +159,8 @@ func readContainer(at Stores) (container, error) {
 }
 
 // openContainer is readContainer for one that has to be usable.
-func openContainer(at Stores) (container, error) {
-	c, err := readContainer(at)
+func openContainer(ctx context.Context, at Stores) (container, error) {
+	c, err := readContainer(ctx, at)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,9 @@ var (
 // quick makes containers fast, and small: 512 KiB of header.
 var quick = Params{Cipher: "serpent-cbc-essiv:sha256", KeyBits: 128, Iterations: 1000, PayloadOffset: 1032 * 512}
 
+// quickKey is a key slot like those.
+var quickKey = KeyParams{Iterations: 1000}
+
 // newStore returns a disk full of bytes that are not zero.
 func newStore(size int64) *faultstore.Store {
 	return faultstore.New(bytes.Repeat([]byte{0xA5}, int(size)))

@@ -42,7 +42,7 @@ func formatError(err error) error {
 func (c *luks1Container) header() *Header {
 	h := c.h
 	out := &Header{
-		Type:             "LUKS1",
+		Type:             TypeLUKS1,
 		Version:          int(h.Version),
 		UUID:             h.UUID.String(),
 		Cipher:           h.CipherName.String(),
@@ -67,7 +67,7 @@ func (c *luks1Container) header() *Header {
 		out.Slots = append(out.Slots, Slot{
 			State:          state,
 			Priority:       PriorityNormal,
-			KDF:            "pbkdf2",
+			KDF:            PBKDF2,
 			Hash:           out.Hash,
 			Iterations:     int(s.Iterations),
 			Salt:           slices.Clone(s.Salt[:]),

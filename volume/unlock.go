@@ -34,7 +34,7 @@ type SlowSlot func(slot int, about time.Duration)
 // When ctx is done, it returns the error of that within milliseconds. Other
 // errors: ErrPassphrase, ErrNoKeySlot, a *FormatError, or those of the store.
 func Unlock(ctx context.Context, at Stores, passphrase []byte, slot int, slow SlowSlot) (*Key, error) {
-	c, err := openContainer(at)
+	c, err := openContainer(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func slowSlots(ctx context.Context, h *Header, slots []int) ([]time.Duration, er
 //
 // Errors: ErrVolumeKey, a *FormatError, or those of the store.
 func CheckKey(ctx context.Context, at Stores, key []byte) (*Key, error) {
-	c, err := openContainer(at)
+	c, err := openContainer(ctx, at)
 	if err != nil {
 		return nil, err
 	}

@@ -139,7 +139,7 @@ func TestCheapSlotsComeFirst(t *testing.T) {
 		putSlotField(t, s, slot, atActive, 0x00AC71F3)
 		putSlotField(t, s, slot, atIterations, iterations)
 	}
-	c, err := openContainer(Attached(s))
+	c, err := openContainer(background, Attached(s))
 	if err != nil {
 		t.Fatal(err)
 	}

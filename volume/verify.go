@@ -111,7 +111,7 @@ type verifier struct {
 func (v *verifier) verify(ctx context.Context, key *Key) (*Report, error) {
 	r := &v.report
 	r.Slot = noSlot
-	extents, err := v.verifyHeader()
+	extents, err := v.verifyHeader(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +133,8 @@ func (v *verifier) verify(ctx context.Context, key *Key) (*Report, error) {
 }
 
 // verifyHeader returns no extents if the header is of no use.
-func (v *verifier) verifyHeader() ([]extent, error) {
-	c, err := readContainer(v.at)
+func (v *verifier) verifyHeader(ctx context.Context) ([]extent, error) {
+	c, err := readContainer(ctx, v.at)
 	var fault *FormatError
 	if errors.As(err, &fault) {
 		v.report.judge(CheckHeader, fault)

@@ -8,6 +8,7 @@
 package volume
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ type Volume struct {
 //
 // Errors: a *FormatError, or those of the store.
 func Open(at Stores, key *Key, o Options) (*Volume, error) {
-	c, err := openContainer(at)
+	c, err := openContainer(context.Background(), at)
 	if err != nil {
 		return nil, err
 	}

@@ -4,9 +4,12 @@
 package faultstore
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"iter"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"syscall"
@@ -120,12 +123,20 @@ func (s *Store) WriteAt(p []byte, off int64) (int, error) {
 	}
 	copy(s.content[off:], p[:n])
 	for i := first; i <= last; i++ {
-		s.unsynced[i] = append(s.unsynced[i], slices.Clone(s.sector(i)))
+		s.remember(i)
 	}
 	if errors.Is(err, ErrPower) {
 		n = 0
 	}
 	return n, err
+}
+
+// remember adds the present content of a sector, unless it is the last one.
+func (s *Store) remember(i int) {
+	contents := s.unsynced[i]
+	if present := s.sector(i); !bytes.Equal(present, contents[len(contents)-1]) {
+		s.unsynced[i] = append(contents, slices.Clone(present))
+	}
 }
 
 func (s *Store) sector(i int) []byte {
@@ -165,6 +176,63 @@ func (s *Store) AfterPowerCut(choose func(n int) int) *Store {
 		copy(after.sector(i), contents[choose(len(contents))])
 	}
 	return after
+}
+
+// AfterPowerCuts yields the disks that may be found afterwards: all of them if
+// they are not more than most, or else the two extremes and others that random
+// picks, most in all.
+func (s *Store) AfterPowerCuts(most int, random *rand.Rand) iter.Seq[*Store] {
+	return func(yield func(*Store) bool) {
+		sizes := s.choices()
+		if product(sizes, most) > most {
+			for i := range most {
+				choose := random.IntN
+				switch i {
+				case 0:
+					choose = Oldest
+				case 1:
+					choose = Newest
+				}
+				if !yield(s.AfterPowerCut(choose)) {
+					return
+				}
+			}
+			return
+		}
+		for number := range product(sizes, most) {
+			rest := number
+			choose := func(n int) int {
+				choice := rest % n
+				rest /= n
+				return choice
+			}
+			if !yield(s.AfterPowerCut(choose)) {
+				return
+			}
+		}
+	}
+}
+
+// choices returns how many contents there are of each sector that was not synced.
+func (s *Store) choices() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sizes := []int{}
+	for _, contents := range s.unsynced {
+		sizes = append(sizes, len(contents))
+	}
+	return sizes
+}
+
+// product returns that of the sizes, or any number above most if it is more.
+func product(sizes []int, most int) int {
+	n := 1
+	for _, size := range sizes {
+		if n *= size; n > most {
+			break
+		}
+	}
+	return n
 }
 
 // Oldest and Newest are the extremes for AfterPowerCut: nothing that was not

@@ -119,3 +119,39 @@ func TestPowerCut(t *testing.T) {
 		t.Errorf("seen only %v", seen)
 	}
 }
+
+func TestPowerCuts(t *testing.T) {
+	s := New(pattern('0', 4*SectorSize))
+	for _, text := range []string{"1", "2", "2"} { // the last one changes nothing
+		if _, err := s.WriteAt(pattern(text[0], SectorSize), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.WriteAt(pattern('7', 2*SectorSize), 2*SectorSize); err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, c := range []struct{ most, disks, distinct int }{{12, 12, 12}, {100, 12, 12}, {11, 11, 2}, {2, 2, 2}} {
+		seen := map[string]bool{}
+		n := 0
+		for disk := range s.AfterPowerCuts(c.most, random) {
+			n++
+			seen[string(disk.Bytes())] = true
+		}
+		if n != c.disks || len(seen) < c.distinct {
+			t.Errorf("at most %d: %d disks, %d of them distinct, want %d and %d", c.most, n, len(seen), c.disks, c.distinct)
+		}
+		if !seen[string(s.Bytes())] || !seen[string(pattern('0', 4*SectorSize))] {
+			t.Errorf("at most %d: an extreme is missing", c.most)
+		}
+	}
+	n := 0
+	for range s.AfterPowerCuts(12, random) {
+		if n++; n == 3 {
+			break
+		}
+	}
+	if n != 3 {
+		t.Errorf("stopped after %d", n)
+	}
+}

@@ -48,16 +48,14 @@ func New(p Params) (*Header, error) {
 	if _, err := hashes.New(p.Hash); err != nil {
 		return nil, fmt.Errorf("luks1: %w", err)
 	}
-	id, err := newUUID(p.UUID)
-	if err != nil {
+	h := &Header{Magic: Magic, Version: Version, KeyBytes: uint32(p.KeyBytes)}
+	if err := h.SetUUID(p.UUID); err != nil {
 		return nil, err
 	}
-	h := &Header{Magic: Magic, Version: Version, KeyBytes: uint32(p.KeyBytes)}
 	name, mode, _ := strings.Cut(spec.String(), "-")
 	copy(h.CipherName[:], name)
 	copy(h.CipherMode[:], mode)
 	copy(h.Hash[:], strings.ToLower(p.Hash))
-	copy(h.UUID[:], id)
 
 	const alignSectors = slotAlignment / SectorSize
 	step := roundUp(materialSectors(int64(p.KeyBytes)), alignSectors)
@@ -68,6 +66,18 @@ func New(p Params) (*Header, error) {
 		return h, nil
 	}
 	return h, h.placePayload(p.PayloadOffset)
+}
+
+// SetUUID sets the UUID, a new random one if text is empty. The error is a
+// *ParamError.
+func (h *Header) SetUUID(text string) error {
+	id, err := newUUID(text)
+	if err != nil {
+		return err
+	}
+	h.UUID = UUID{}
+	copy(h.UUID[:], id)
+	return nil
 }
 
 func newUUID(wanted string) (string, error) {

@@ -1,0 +1,236 @@
+package volume
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+
+	"serpcrypt/internal/faultstore"
+)
+
+// subject is a container whose header is changed while everything fails.
+type subject struct {
+	format    string
+	whole     *faultstore.Store // of header and payload
+	volumeKey []byte
+}
+
+// The passphrases of a subject: those of its slots 0 and 1, and another one.
+var (
+	oldPassphrase   = []byte("old")
+	otherPassphrase = []byte("other")
+	newPassphrase   = []byte("new")
+)
+
+// newSubject makes a container with two keys.
+func newSubject(t *testing.T, name string, p Params) *subject {
+	t.Helper()
+	s := format(t, p, 3*512)
+	key := unlocked(t, s)
+	for slot, passphrase := range [][]byte{oldPassphrase, otherPassphrase} {
+		if _, err := AddKey(background, s, key, passphrase, slot, quickKey); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := RemoveKey(background, s, p.Slot, false); err != nil {
+		t.Fatal(err)
+	}
+	return &subject{name, s, bytes.Clone(key.Bytes.Bytes())}
+}
+
+// copy returns the container on a disk of its own.
+func (c *subject) copy() *faultstore.Store { return faultstore.New(c.whole.Bytes()) }
+
+// key returns the volume key as the passphrase gives it, until the test ends.
+func keyOf(t *testing.T, s Store, passphrase []byte) *Key {
+	t.Helper()
+	key, err := Unlock(background, Attached(s), passphrase, AnySlot, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(key.Close)
+	return key
+}
+
+// opens reports whether the passphrase gives the volume key.
+func (c *subject) opens(t *testing.T, s Store, passphrase []byte) bool {
+	t.Helper()
+	key, err := Unlock(background, Attached(s), passphrase, AnySlot, nil)
+	if errors.Is(err, ErrPassphrase) || errors.Is(err, ErrNoKeySlot) {
+		return false
+	}
+	if err != nil {
+		t.Errorf("%q: %v", passphrase, err)
+		return false
+	}
+	defer key.Close()
+	if !bytes.Equal(key.Bytes.Bytes(), c.volumeKey) {
+		t.Errorf("%q opens with another key", passphrase)
+	}
+	return true
+}
+
+// payload returns the bytes behind the header.
+func (c *subject) payload(t *testing.T, s *faultstore.Store) []byte {
+	t.Helper()
+	h, err := ReadHeader(Attached(c.whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Bytes()[h.PayloadOffset:]
+}
+
+// update is a change of a header, and what must hold however it ends.
+type update struct {
+	name    string
+	prepare func(t *testing.T, c *subject, s *faultstore.Store) // before it, undisturbed; may be nil
+	run     func(s Store, c *subject) error
+	always  [][]byte                                            // passphrases that open at any time
+	oneOf   [][]byte                                            // at least one of them does, if there are any
+	done    func(t *testing.T, c *subject, s *faultstore.Store) // when it has succeeded
+}
+
+// holds checks what must hold.
+func (u *update) holds(t *testing.T, c *subject, s *faultstore.Store, when string) {
+	t.Helper()
+	for _, passphrase := range u.always {
+		if !c.opens(t, s, passphrase) {
+			t.Errorf("%s: %q opens nothing", when, passphrase)
+		}
+	}
+	any := len(u.oneOf) == 0
+	for _, passphrase := range u.oneOf {
+		any = any || c.opens(t, s, passphrase)
+	}
+	if !any {
+		t.Errorf("%s: none of %q opens", when, u.oneOf)
+	}
+	if !bytes.Equal(c.payload(t, s), c.payload(t, c.whole)) {
+		t.Errorf("%s: the payload has changed", when)
+	}
+}
+
+// mostDisks is how many states of the disk are looked at after each power cut.
+const mostDisks = 24
+
+// TestPowerCutsInUpdates cuts the power in each write and sync of each update.
+// The disk may have kept any of the sectors that were not synced.
+func TestPowerCutsInUpdates(t *testing.T) {
+	forEachUpdate(t, func(t *testing.T, c *subject, u *update) {
+		random := newRandom(t)
+		for cut := 1; ; cut++ {
+			s, finished := u.runWithFault(t, c, cut, faultstore.ErrPower, faultstore.Write, faultstore.Sync)
+			u.holdAfterPowerCuts(t, c, s, random, fmt.Sprintf("power cut in operation %d", cut))
+			if finished {
+				if cut < 3 {
+					t.Errorf("it has only %d writes and syncs", cut-1)
+				}
+				u.done(t, c, s.AfterPowerCut(faultstore.Oldest))
+				return
+			}
+			if t.Failed() {
+				return
+			}
+		}
+	})
+}
+
+func (u *update) holdAfterPowerCuts(t *testing.T, c *subject, s *faultstore.Store, random *rand.Rand, when string) {
+	t.Helper()
+	seen := map[string]bool{}
+	for disk := range s.AfterPowerCuts(mostDisks, random) {
+		if content := sha256Hex(disk.Bytes()); !seen[content] {
+			seen[content] = true
+			u.holds(t, c, disk, when)
+		}
+	}
+}
+
+// TestFaultsInUpdates has each operation of each update fail, and then perhaps
+// the power.
+func TestFaultsInUpdates(t *testing.T) {
+	forEachUpdate(t, func(t *testing.T, c *subject, u *update) {
+		random := newRandom(t)
+		for _, fault := range []error{syscall.EIO, syscall.ENOSPC, faultstore.Short(700)} {
+			for failing := 1; ; failing++ {
+				s, finished := u.runWithFault(t, c, failing, fault, faultstore.Read, faultstore.Write, faultstore.Sync)
+				u.holds(t, c, s, fmt.Sprintf("%v in operation %d", fault, failing))
+				if disks := s.AfterPowerCuts(3, random); !finished {
+					for disk := range disks {
+						u.holds(t, c, disk, fmt.Sprintf("%v in operation %d, then a power cut", fault, failing))
+					}
+				}
+				if finished || t.Failed() {
+					break
+				}
+			}
+		}
+	})
+}
+
+// runWithFault runs the update with a fault in the nth operation of these kinds.
+// It reports whether there were so many.
+func (u *update) runWithFault(t *testing.T, c *subject, nth int, fault error, kinds ...faultstore.Kind) (s *faultstore.Store, finished bool) {
+	t.Helper()
+	s = c.copy()
+	if u.prepare != nil {
+		u.prepare(t, c, s)
+	}
+	happened := false
+	count := 0
+	s.Fault = func(op faultstore.Op) error {
+		for _, kind := range kinds {
+			if op.Kind == kind {
+				count++
+				if count == nth {
+					happened = true
+					return fault
+				}
+			}
+		}
+		return nil
+	}
+	err := u.run(s, c)
+	s.Fault = nil
+	var short faultstore.Short
+	switch {
+	case !happened && err != nil:
+		t.Fatalf("without any fault: %v", err)
+	case happened && err == nil && !errors.As(fault, &short):
+		t.Errorf("%v in operation %d: it says nothing", fault, nth)
+	}
+	return s, !happened
+}
+
+func forEachUpdate(t *testing.T, test func(t *testing.T, c *subject, u *update)) {
+	for _, c := range subjects(t) {
+		for _, u := range updates {
+			t.Run(c.format+"/"+u.name, func(t *testing.T) { test(t, c, &u) })
+		}
+	}
+}
+
+func subjects(t *testing.T) []*subject {
+	p := quick
+	p.Slot = 2
+	return []*subject{newSubject(t, TypeLUKS1, p)}
+}
+
+// opensWith checks which passphrases open.
+func opensWith(passphrases ...[]byte) func(t *testing.T, c *subject, s *faultstore.Store) {
+	return func(t *testing.T, c *subject, s *faultstore.Store) {
+		t.Helper()
+		for _, passphrase := range [][]byte{oldPassphrase, otherPassphrase, newPassphrase} {
+			want := false
+			for _, p := range passphrases {
+				want = want || bytes.Equal(p, passphrase)
+			}
+			if got := c.opens(t, s, passphrase); got != want {
+				t.Errorf("at the end: %q opens: %v, want %v", passphrase, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"serpcrypt/volume/luks1"
+)
+
+func (c *luks1Container) isSame(other container) bool {
+	o, isLUKS1 := other.(*luks1Container)
+	return isLUKS1 && *o.h == *c.h
+}
+
+func (c *luks1Container) freeSlot(slot int) (int, error) {
+	if slot == AnySlot {
+		for i, s := range c.h.Slots {
+			if s.Active == luks1.SlotDisabled {
+				return i, nil
+			}
+		}
+		return noSlot, ErrNoFreeSlot
+	}
+	switch {
+	case slot < 0 || slot >= luks1.NumSlots:
+		return noSlot, &ParamError{Param: "key slot", Reason: fmt.Sprintf("%d (there are 0 to %d)", slot, luks1.NumSlots-1)}
+	case c.h.Slots[slot].Active != luks1.SlotDisabled:
+		return noSlot, fmt.Errorf("%w: %d", ErrSlotUsed, slot)
+	}
+	return slot, nil
+}
+
+// changedSlot: each slot has one place for its material, which must stay until
+// the new one is in use.
+func (c *luks1Container) changedSlot(int) (int, error) { return c.freeSlot(AnySlot) }
+
+func (c *luks1Container) sealSlot(ctx context.Context, slot int, key, passphrase []byte, p KeyParams) (sealedSlot, error) {
+	p.Hash = strings.ToLower(p.Hash)
+	if err := p.checkPBKDF2(strings.ToLower(c.h.Hash.String())); err != nil {
+		return nil, err
+	}
+	return c.h.SealSlot(ctx, slot, key, passphrase, p.Iterations)
+}
+
+// The methods below write each in an order that leaves a good header whenever
+// they are interrupted. They work on a copy of the header, as it is not changed
+// where writing it has failed.
+
+func (c *luks1Container) addKey(sealed sealedSlot) error {
+	h := *c.h
+	if err := h.PutSlot(c.at.Header, sealed.(*luks1.SealedSlot)); err != nil {
+		return formatError(err)
+	}
+	return c.save(&h)
+}
+
+func (c *luks1Container) changeKey(old int, sealed sealedSlot) error {
+	if err := c.addKey(sealed); err != nil {
+		return err
+	}
+	return c.removeKeys(old)
+}
+
+// removeKeys changes one field of each slot first. The salts, one of which lies
+// in two sectors, are forgotten when they are of no use anymore.
+func (c *luks1Container) removeKeys(slots ...int) error {
+	h := *c.h
+	for _, slot := range slots {
+		h.Slots[slot].Active = luks1.SlotDisabled
+	}
+	if err := c.save(&h); err != nil {
+		return err
+	}
+	if err := h.WipeSlots(c.at.Header, slots...); err != nil {
+		return formatError(err)
+	}
+	return c.save(&h)
+}
+
+// erase does not leave out the slots that are not in use: their material may be
+// there if a removal was interrupted.
+func (c *luks1Container) erase() error {
+	var all []int
+	for slot := range c.h.Slots {
+		all = append(all, slot)
+	}
+	return c.removeKeys(all...)
+}
+
+func (c *luks1Container) configure(t Texts) (func() error, error) {
+	if t.Label != nil || t.Subsystem != nil {
+		return nil, &ParamError{Param: "label", Reason: "LUKS1 has neither label nor subsystem"}
+	}
+	h := *c.h
+	if t.UUID != nil {
+		if err := h.SetUUID(*t.UUID); err != nil {
+			return nil, err
+		}
+	}
+	return func() error { return c.save(&h) }, nil
+}
+
+// save writes the header, which the container has from then on.
+func (c *luks1Container) save(h *luks1.Header) error {
+	if err := h.Save(c.at.Header); err != nil {
+		return formatError(err)
+	}
+	saved := *h
+	c.h = &saved
+	return nil
+}

@@ -1,0 +1,82 @@
+package volume
+
+import (
+	"testing"
+
+	"serpcrypt/internal/faultstore"
+)
+
+// keyFromSlot is a key without derivation, as if it came out of a slot.
+func (c *subject) keyFromSlot(slot int) *Key { return &Key{Bytes: secretCopy(c.volumeKey), Slot: slot} }
+
+const (
+	uuidAfter = "6ba7b811-9dad-11d1-80b4-00c04fd430c8"
+)
+
+// updates are all changes of a header that there are.
+var updates = []update{
+	{
+		name: "add a key",
+		run: func(s Store, c *subject) error {
+			_, err := AddKey(background, s, c.keyFromSlot(AnySlot), newPassphrase, AnySlot, quickKey)
+			return err
+		},
+		always: [][]byte{oldPassphrase, otherPassphrase},
+		done:   opensWith(oldPassphrase, otherPassphrase, newPassphrase),
+	},
+	{
+		name: "add a key in the slot that lies in two sectors of LUKS1",
+		run: func(s Store, c *subject) error {
+			_, err := AddKey(background, s, c.keyFromSlot(AnySlot), newPassphrase, 6, quickKey)
+			return err
+		},
+		always: [][]byte{oldPassphrase, otherPassphrase},
+		done:   opensWith(oldPassphrase, otherPassphrase, newPassphrase),
+	},
+	{
+		name: "remove the key in the slot that lies in two sectors of LUKS1",
+		prepare: func(t *testing.T, c *subject, s *faultstore.Store) {
+			if _, err := AddKey(background, s, c.keyFromSlot(AnySlot), newPassphrase, 6, quickKey); err != nil {
+				t.Fatal(err)
+			}
+		},
+		run:    func(s Store, c *subject) error { return RemoveKey(background, s, 6, false) },
+		always: [][]byte{oldPassphrase, otherPassphrase},
+		done:   opensWith(oldPassphrase, otherPassphrase),
+	},
+	{
+		name: "change a key",
+		run: func(s Store, c *subject) error {
+			_, err := ChangeKey(background, s, c.keyFromSlot(0), newPassphrase, quickKey)
+			return err
+		},
+		always: [][]byte{otherPassphrase},
+		oneOf:  [][]byte{oldPassphrase, newPassphrase},
+		done:   opensWith(otherPassphrase, newPassphrase),
+	},
+	{
+		name:   "remove a key",
+		run:    func(s Store, c *subject) error { return RemoveKey(background, s, 0, false) },
+		always: [][]byte{otherPassphrase},
+		done:   opensWith(otherPassphrase),
+	},
+	{
+		name: "erase",
+		run:  func(s Store, c *subject) error { return Erase(background, s) },
+		done: opensWith(),
+	},
+	{
+		name: "set the UUID",
+		run: func(s Store, c *subject) error {
+			id := uuidAfter
+			return Configure(background, s, Texts{UUID: &id})
+		},
+		always: [][]byte{oldPassphrase, otherPassphrase},
+		done: func(t *testing.T, c *subject, s *faultstore.Store) {
+			opensWith(oldPassphrase, otherPassphrase)(t, c, s)
+			if h, err := ReadHeader(Attached(s)); err != nil || h.UUID != uuidAfter {
+				t.Errorf("the UUID is %q (%v), want %q", h.UUID, err, uuidAfter)
+			}
+		},
+	},
+}
