@@ -1,4 +1,4 @@
-// Package golden gives tests the LUKS1 containers that cryptsetup and qemu-img
+// Package golden gives tests the LUKS containers that cryptsetup and qemu-img
 // have made: see testdata/golden/README.
 package golden
 
@@ -28,17 +28,28 @@ type Image struct {
 	VolumeKey       []byte
 	PayloadOffset   int64
 	PayloadSize     int64
+	SectorSize      int // bytes, of the payload's encryption
 	PlaintextSHA256 string
 
 	packed string // path
 	sha256 string
 }
 
-// Small returns the images of testdata.
+// Small returns the LUKS1 images of testdata.
 func Small(t testing.TB) []*Image {
 	t.Helper()
-	images := load(t, testdata(t))
-	if len(images) < 7 {
+	return atLeast(t, 7, load(t, testdata(t), isLUKS1))
+}
+
+// LUKS2 returns the LUKS2 images of testdata.
+func LUKS2(t testing.TB) []*Image {
+	t.Helper()
+	return atLeast(t, 3, load(t, testdata(t), isLUKS2))
+}
+
+func atLeast(t testing.TB, n int, images []*Image) []*Image {
+	t.Helper()
+	if len(images) < n {
 		t.Fatalf("golden: only %d images in testdata", len(images))
 	}
 	return images
@@ -47,7 +58,7 @@ func Small(t testing.TB) []*Image {
 // Named returns the image of testdata whose name begins with prefix.
 func Named(t testing.TB, prefix string) *Image {
 	t.Helper()
-	for _, image := range Small(t) {
+	for _, image := range append(Small(t), LUKS2(t)...) {
 		if strings.HasPrefix(image.Name, prefix) {
 			return image
 		}
@@ -56,7 +67,7 @@ func Named(t testing.TB, prefix string) *Image {
 	return nil
 }
 
-// Big returns the other images, those that FolderEnv's folder has on top of
+// Big returns the other LUKS1 images, those that FolderEnv's folder has on top of
 // testdata, or skips the test if it is not set.
 func Big(t testing.TB) []*Image {
 	t.Helper()
@@ -65,7 +76,7 @@ func Big(t testing.TB) []*Image {
 		skip.Skip(t, FolderEnv+" does not name the folder of the bigger images")
 	}
 	var big []*Image
-	for _, image := range load(t, folder) {
+	for _, image := range load(t, folder, isLUKS1) {
 		if _, err := os.Stat(filepath.Join(testdata(t), image.Name+".txt")); err != nil {
 			big = append(big, image)
 		}
@@ -94,8 +105,14 @@ func testdata(t testing.TB) string {
 	}
 }
 
-// load reads what is said of the LUKS1 images with attached header in folder.
-func load(t testing.TB, folder string) []*Image {
+func isLUKS1(name string) bool {
+	return (strings.HasPrefix(name, "l1-") || strings.HasPrefix(name, "q-")) && !strings.HasPrefix(name, "l1-detached")
+}
+
+func isLUKS2(name string) bool { return strings.HasPrefix(name, "l2-") }
+
+// load reads what is said of the images in folder whose names are wanted.
+func load(t testing.TB, folder string, wanted func(name string) bool) []*Image {
 	t.Helper()
 	texts, err := filepath.Glob(filepath.Join(folder, "*.txt"))
 	if err != nil {
@@ -103,9 +120,7 @@ func load(t testing.TB, folder string) []*Image {
 	}
 	var images []*Image
 	for _, text := range texts {
-		name := strings.TrimSuffix(filepath.Base(text), ".txt")
-		isLUKS1 := strings.HasPrefix(name, "l1-") || strings.HasPrefix(name, "q-")
-		if isLUKS1 && !strings.HasPrefix(name, "l1-detached") {
+		if wanted(strings.TrimSuffix(filepath.Base(text), ".txt")) {
 			images = append(images, parse(t, text))
 		}
 	}
@@ -146,6 +161,8 @@ func parse(t testing.TB, path string) *Image {
 			image.PayloadOffset = number(value)
 		case "payload-size":
 			image.PayloadSize = number(value)
+		case "sector-size":
+			image.SectorSize = int(number(value))
 		case "plaintext-sha256":
 			image.PlaintextSHA256 = value
 		case "image-sha256":
