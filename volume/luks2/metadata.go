@@ -1,6 +1,9 @@
 package luks2
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // Types of objects (sections 3.2 to 3.6).
 const (
@@ -134,3 +137,111 @@ type Requirements struct {
 	Mandatory []string
 	Unknown   []Member
 }
+
+func (m *Metadata) list(l *members) {
+	l.required("keyslots", numbered[Keyslot, *Keyslot]{&m.Keyslots, MaxSlots})
+	l.required("tokens", numbered[Token, *Token]{&m.Tokens, MaxTokens})
+	l.required("segments", numbered[Segment, *Segment]{&m.Segments, MaxSegments})
+	l.required("digests", numbered[Digest, *Digest]{&m.Digests, MaxDigests})
+	l.required("config", nested{&m.Config})
+	l.unknown(&m.Unknown)
+}
+
+func (k *Keyslot) list(l *members) {
+	l.required("type", (*text)(&k.Type))
+	l.required("key_size", (*number)(&k.KeySize))
+	l.optional("priority", optionalNumber{&k.Priority})
+	if k.Type == KeyslotLUKS2 {
+		l.required("af", nested{&k.AF})
+	}
+	l.required("area", nested{&k.Area})
+	if k.Type == KeyslotLUKS2 {
+		l.required("kdf", nested{&k.KDF})
+	}
+	l.unknown(&k.Unknown)
+}
+
+func (a *AF) list(l *members) {
+	l.required("type", (*text)(&a.Type))
+	if a.Type == AFLUKS1 {
+		l.required("stripes", (*number)(&a.Stripes))
+		l.required("hash", (*text)(&a.Hash))
+	}
+	l.unknown(&a.Unknown)
+}
+
+func (a *Area) list(l *members) {
+	l.required("type", (*text)(&a.Type))
+	l.required("offset", (*decimal)(&a.Offset))
+	l.required("size", (*decimal)(&a.Size))
+	if a.Type == AreaRaw {
+		l.required("encryption", (*text)(&a.Encryption))
+		l.required("key_size", (*number)(&a.KeySize))
+	}
+	l.unknown(&a.Unknown)
+}
+
+func (k *KDF) list(l *members) {
+	l.required("type", (*text)(&k.Type))
+	l.required("salt", (*base64Bytes)(&k.Salt))
+	switch k.Type {
+	case KDFPBKDF2:
+		l.required("hash", (*text)(&k.Hash))
+		l.required("iterations", (*number)(&k.Iterations))
+	case KDFArgon2i, KDFArgon2id:
+		l.required("time", (*number)(&k.Time))
+		l.required("memory", (*number)(&k.Memory))
+		l.required("cpus", (*number)(&k.CPUs))
+	}
+	l.unknown(&k.Unknown)
+}
+
+func (t *Token) list(l *members) {
+	l.required("type", (*text)(&t.Type))
+	l.required("keyslots", (*numbers)(&t.Keyslots))
+	l.unknown(&t.Unknown)
+}
+
+func (s *Segment) list(l *members) {
+	l.required("type", (*text)(&s.Type))
+	l.required("offset", (*decimal)(&s.Offset))
+	l.required("size", (*segmentSize)(&s.Size))
+	if s.Type == SegmentCrypt {
+		l.required("iv_tweak", (*decimal64)(&s.IVTweak))
+		l.required("encryption", (*text)(&s.Encryption))
+		l.required("sector_size", (*number)(&s.SectorSize))
+		l.optional("integrity", (*verbatim)(&s.Integrity))
+	}
+	l.optional("flags", (*texts)(&s.Flags))
+	l.unknown(&s.Unknown)
+}
+
+func (d *Digest) list(l *members) {
+	l.required("type", (*text)(&d.Type))
+	l.required("keyslots", (*numbers)(&d.Keyslots))
+	l.required("segments", (*numbers)(&d.Segments))
+	if d.Type == DigestPBKDF2 {
+		l.required("hash", (*text)(&d.Hash))
+		l.required("iterations", (*number)(&d.Iterations))
+		l.required("salt", (*base64Bytes)(&d.Salt))
+		l.required("digest", (*base64Bytes)(&d.Digest))
+	}
+	l.unknown(&d.Unknown)
+}
+
+func (c *Config) list(l *members) {
+	l.required("json_size", (*decimal)(&c.JSONSize))
+	l.required("keyslots_size", (*decimal)(&c.KeyslotsSize))
+	l.optional("flags", (*texts)(&c.Flags))
+	l.optional("requirements", &c.Requirements)
+	l.unknown(&c.Unknown)
+}
+
+func (r *Requirements) list(l *members) {
+	l.optional("mandatory", (*texts)(&r.Mandatory))
+	l.unknown(&r.Unknown)
+}
+
+func (r *Requirements) read(n node)             { readObject(n, r) }
+func (r *Requirements) write(out *bytes.Buffer) { writeObject(out, r) }
+func (r *Requirements) isNone() bool            { return r.Mandatory == nil && r.Unknown == nil }
