@@ -42,6 +42,8 @@ func createCommand() *cli.Command {
 			&cli.IntFlag{Name: "key-slot", Aliases: []string{"S"}, Usage: "put the passphrase into key slot `N`"},
 			&cli.StringFlag{Name: "uuid", DefaultText: "random", Usage: "`UUID` of the container"},
 			&cli.StringFlag{Name: "volume-key-file", Usage: "take the volume key from `FILE` instead of making one"},
+			&cli.StringFlag{Name: "header", Usage: "put the header into `FILE`, away from the payload"},
+			&cli.Int64Flag{Name: "offset", DefaultText: "the first MiB behind the header", Usage: "begin the payload at sector `N`, of 512 bytes"},
 			&cli.BoolFlag{Name: "sparse", Usage: "skip the fill: the file takes space only for what is written, and shows where"},
 			&cli.BoolFlag{Name: "force", Usage: "overwrite what is there"},
 		}, passphraseFlags()...),
@@ -52,7 +54,8 @@ func createCommand() *cli.Command {
 // creation is what is to be made.
 type creation struct {
 	path   string
-	size   int64 // bytes, as wanted, or unsaid
+	header string // path of a detached header, or ""
+	size   int64  // bytes, as wanted, or unsaid
 	params volume.Params
 	// iterTime is what Iterations shall take, if they are not given.
 	iterTime time.Duration
@@ -81,11 +84,11 @@ func runCreate(c *cli.Context) error {
 		}
 	}
 	ctx := c.Context
-	place, err := findPlace(ctx, want)
+	places, err := want.findPlaces(ctx)
 	if err != nil {
 		return err
 	}
-	defer place.close()
+	defer places.close()
 
 	if c.IsSet("volume-key-file") {
 		key, err := readKeyFile(ctx, c.String("volume-key-file"), 0, int64(want.params.KeyBits/8))
@@ -101,7 +104,7 @@ func runCreate(c *cli.Context) error {
 	}
 	defer passphrase.Close()
 	warnOfSwap()
-	made, err := makeContainer(ctx, want, place, passphrase.Buffer)
+	made, err := makeContainer(ctx, want, places, passphrase.Buffer)
 	if err != nil {
 		return err
 	}
@@ -112,6 +115,7 @@ func runCreate(c *cli.Context) error {
 func parseCreation(c *cli.Context, path string) (*creation, error) {
 	want := &creation{
 		path:    path,
+		header:  c.String("header"),
 		size:    unsaid,
 		sparse:  c.Bool("sparse"),
 		force:   c.Bool("force"),
@@ -123,6 +127,7 @@ func parseCreation(c *cli.Context, path string) (*creation, error) {
 			Iterations: c.Int("pbkdf-force-iterations"),
 			UUID:       c.String("uuid"),
 			Slot:       c.Int("key-slot"),
+			Detached:   c.IsSet("header"),
 		},
 	}
 	var err error
@@ -136,6 +141,16 @@ func parseCreation(c *cli.Context, path string) (*creation, error) {
 		if want.size, err = parseSize(c.String("size")); err != nil {
 			return nil, usagef("--size: %w", err)
 		}
+	}
+	if c.IsSet("header") && want.header == "" {
+		return nil, usagef("--header is empty")
+	}
+	if c.IsSet("offset") {
+		sectors := c.Int64("offset")
+		if sectors < 0 || sectors > math.MaxInt64/sectorSize {
+			return nil, usagef("--offset: %d is no sector of a disk", sectors)
+		}
+		want.params.PayloadOffset = sectors * sectorSize
 	}
 	if c.IsSet("fs") {
 		want.fs = c.String("fs")
@@ -201,6 +216,26 @@ func (want *creation) checkSize(size int64) error {
 	return nil
 }
 
+// headerSpace returns how many bytes a file for a detached header has.
+func (want *creation) headerSpace() (int64, error) {
+	p := want.params
+	p.Iterations = max(p.Iterations, kdf.MinIterations) // not known yet
+	space, err := volume.HeaderSize(p)
+	if err != nil {
+		return 0, asFlagError(err)
+	}
+	return (space + sizeUnit - 1) / sizeUnit * sizeUnit, nil
+}
+
+// checkHeaderSize reports a place that is too small for a detached header.
+func (want *creation) checkHeaderSize(size int64) error {
+	space, err := want.headerSpace()
+	if err == nil && size < space {
+		err = usagef("%s at %s are too few for the header, which takes %d bytes", formatSize(size), want.header, space)
+	}
+	return err
+}
+
 // asFlagError names the flag that an error about parameters is about.
 func asFlagError(err error) error {
 	var param *volume.ParamError
@@ -208,7 +243,7 @@ func asFlagError(err error) error {
 	var hash *hashes.UnknownError
 	switch {
 	case errors.As(err, &param):
-		flags := map[string]string{"UUID": "--uuid", "key size": "--key-size", "key slot": "--key-slot", "iterations": "--pbkdf-force-iterations"}
+		flags := map[string]string{"UUID": "--uuid", "key size": "--key-size", "key slot": "--key-slot", "iterations": "--pbkdf-force-iterations", "payload offset": "--offset"}
 		return usagef("%s: %s", flags[param.Param], param.Reason)
 	case errors.As(err, &spec):
 		return usagef("--cipher: %w", err)
@@ -220,7 +255,7 @@ func asFlagError(err error) error {
 
 // makeContainer does the work. Until it is done nothing at the place looks
 // like a container.
-func makeContainer(ctx context.Context, want *creation, place *place, passphrase *secret.Buffer) (*creationReport, error) {
+func makeContainer(ctx context.Context, want *creation, places *places, passphrase *secret.Buffer) (*creationReport, error) {
 	params := want.params
 	times, err := chooseIterations(ctx, &params, want.iterTime)
 	if err != nil {
@@ -235,7 +270,7 @@ func makeContainer(ctx context.Context, want *creation, place *place, passphrase
 	debugf("write the key slots")
 	var formatted *volume.Formatted
 	err = inTime(ctx, want.timeout, func(ctx context.Context) (err error) {
-		formatted, err = volume.Format(ctx, volume.Attached(place.store), passphrase.Bytes(), params)
+		formatted, err = volume.Format(ctx, places.stores(), passphrase.Bytes(), params)
 		return err
 	})
 	if err != nil {
@@ -258,7 +293,7 @@ func makeContainer(ctx context.Context, want *creation, place *place, passphrase
 	if err := formatted.Commit(); err != nil {
 		return nil, err
 	}
-	if err := place.publish(); err != nil {
+	if err := places.publish(); err != nil {
 		return nil, err
 	}
 	return newCreationReport(want, params, formatted.Header(), payload, times), nil
@@ -308,6 +343,7 @@ func (want *creation) prepareVolume(ctx context.Context, v *volume.Volume) error
 // places are in bytes.
 type creationReport struct {
 	Container        string `json:"container"`
+	HeaderFile       string `json:"header,omitempty"` // if it is detached
 	Type             string `json:"type"`
 	UUID             string `json:"uuid"`
 	Cipher           string `json:"cipher"`
@@ -326,6 +362,7 @@ type creationReport struct {
 func newCreationReport(want *creation, p volume.Params, h *volume.Header, payload int64, times unlockTimes) *creationReport {
 	return &creationReport{
 		Container:        want.path,
+		HeaderFile:       want.header,
 		Type:             h.Type,
 		UUID:             h.UUID,
 		Cipher:           h.Cipher + "-" + h.Mode,
@@ -347,6 +384,9 @@ func (r *creationReport) show(asJSON bool) error {
 		return printJSON(r)
 	}
 	infof("Made %s", r.Container)
+	if r.HeaderFile != "" {
+		infof("Made %s, its header", r.HeaderFile)
+	}
 	row := func(name, format string, a ...any) { infof("  %-13s%s", name+":", fmt.Sprintf(format, a...)) }
 	row("Format", "%s, UUID %s", r.Type, r.UUID)
 	row("Cipher", "%s, %d-bit key", r.Cipher, r.KeyBits)
@@ -357,13 +397,16 @@ func (r *creationReport) show(asJSON bool) error {
 		row("File system", "%s", r.FileSystem)
 	}
 	if !screen.quiet {
-		hintf("without its header all is lost; keep a copy elsewhere: %s", headerCopyCommand(r.Container, r.PayloadOffset))
+		hintf("without its header all is lost; keep a copy elsewhere: %s", r.backupCommand())
 	}
 	return nil
 }
 
-// headerCopyCommand copies all that lies before the payload.
-func headerCopyCommand(path string, payloadOffset int64) string {
+// backupCommand copies the header.
+func (r *creationReport) backupCommand() string {
+	if r.HeaderFile != "" {
+		return fmt.Sprintf("cp %s %s", shellQuote(r.HeaderFile), shellQuote(r.HeaderFile+".copy"))
+	}
 	const block = 4096
-	return fmt.Sprintf("dd if=%s of=%s bs=%d count=%d", shellQuote(path), shellQuote(path+".header"), block, payloadOffset/block)
+	return fmt.Sprintf("dd if=%s of=%s bs=%d count=%d", shellQuote(r.Container), shellQuote(r.Container+".header"), block, r.PayloadOffset/block)
 }

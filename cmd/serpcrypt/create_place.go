@@ -27,9 +27,19 @@ type closableStore interface {
 	io.Closer
 }
 
+// placeRequest is what a place must be like.
+type placeRequest struct {
+	path      string // what the person calls it
+	size      int64  // bytes of a new file, or unsaid
+	sizeFlag  string // where a person can say the size
+	sparse    bool
+	force     bool                    // replace what is there
+	checkSize func(bytes int64) error // reports a size that is too small
+}
+
 // findPlace looks at what is there, asks where something would be lost, and
 // makes sure of the space. Nothing is overwritten yet.
-func findPlace(ctx context.Context, want *creation) (*place, error) {
+func findPlace(ctx context.Context, want *placeRequest) (*place, error) {
 	info, err := os.Stat(want.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -46,9 +56,9 @@ func findPlace(ctx context.Context, want *creation) (*place, error) {
 }
 
 // newPlace makes the file.
-func newPlace(want *creation, path string, size int64) (*place, error) {
+func newPlace(want *placeRequest, path string, size int64) (*place, error) {
 	if size == unsaid {
-		return nil, usagef("--size is missing")
+		return nil, usagef("%s is missing", want.sizeFlag)
 	}
 	if err := want.checkSize(size); err != nil {
 		return nil, err
@@ -74,7 +84,7 @@ func newPlace(want *creation, path string, size int64) (*place, error) {
 }
 
 // placeOfFile replaces a file, which stays as it is until the new one is whole.
-func placeOfFile(ctx context.Context, want *creation, info fs.FileInfo) (*place, error) {
+func placeOfFile(ctx context.Context, want *placeRequest, info fs.FileInfo) (*place, error) {
 	if !want.force {
 		return nil, existsError(want.path)
 	}
@@ -121,14 +131,14 @@ func holdReplaced(ctx context.Context, path, name string, size int64) (*volume.F
 }
 
 // placeOnDevice takes a block device, which nobody else may use meanwhile.
-func placeOnDevice(ctx context.Context, want *creation) (*place, error) {
+func placeOnDevice(ctx context.Context, want *placeRequest) (*place, error) {
 	device, err := volume.OpenFile(want.path, false)
 	if err != nil {
 		return nil, err
 	}
 	err = func() error {
-		if want.size != unsaid {
-			return usagef("--size is for files: a container on a block device takes all of it")
+		if want.size != unsaid && want.sizeFlag != "" {
+			return usagef("%s is for files: a container on a block device takes all of it", want.sizeFlag)
 		}
 		size, err := device.Size()
 		if err != nil {
@@ -183,6 +193,15 @@ func (p *place) publish() error {
 		return nil
 	}
 	return p.file.publish(p.replaces)
+}
+
+// unpublish takes back a name that publish has just given. What it replaced is
+// lost.
+func (p *place) unpublish() error {
+	if p.file == nil {
+		return nil
+	}
+	return os.Remove(p.file.path)
 }
 
 // close lets go of everything. An unpublished file is gone.

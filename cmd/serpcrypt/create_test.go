@@ -31,16 +31,17 @@ func TestCreateHeedsEachSync(t *testing.T) {
 	for failing := 1; ; failing++ {
 		want := &creation{
 			path:   filepath.Join(t.TempDir(), "box"),
+			size:   3 << 20,
 			params: volume.Params{Cipher: volume.DefaultCipher, KeyBits: volume.DefaultKeyBits, Hash: volume.DefaultHash, Iterations: fewIterations},
 		}
-		place, err := newPlace(want, want.path, 3<<20)
+		places, err := want.findPlaces(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		disk := &badSync{place.store.(*volume.File), failing}
-		place.store = disk
-		_, err = makeContainer(t.Context(), want, place, passphrase)
-		place.close()
+		disk := &badSync{places.data.store.(*volume.File), failing}
+		places.data.store = disk
+		_, err = makeContainer(t.Context(), want, places, passphrase)
+		places.close()
 		failed := disk.left <= 0
 		if errors.Is(err, syscall.EIO) != failed || exists(want.path) == failed {
 			t.Errorf("sync %d failed: %v, error: %v, published: %v", failing, failed, err, exists(want.path))

@@ -20,6 +20,7 @@ func dumpCommand() *cli.Command {
 		Usage:       "show what a container's header says",
 		UsageText:   "serpcrypt dump [options] CONTAINER",
 		Description: "serpcrypt dump --json box.luks",
+		Flags:       []cli.Flag{headerFlag()},
 		Action:      runDump,
 	}
 }
@@ -32,12 +33,12 @@ func runDump(c *cli.Context) error {
 		return err
 	}
 	path := args[0]
-	file, err := volume.PeekFile(path)
+	file, err := peekContainer(c, path)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	h, fault := volume.ReadHeader(volume.Attached(file))
+	defer file.close()
+	h, fault := volume.ReadHeader(file.stores())
 	if h == nil {
 		return fault
 	}

@@ -20,6 +20,7 @@ func exportCommand() *cli.Command {
 		UsageText:   "serpcrypt export [options] CONTAINER DEST|-",
 		Description: "serpcrypt export box.luks plain.img",
 		Flags: append([]cli.Flag{
+			headerFlag(),
 			&cli.BoolFlag{Name: "force", Usage: "replace DEST if it exists"},
 		}, unlockFlags()...),
 		Action: runExport,
@@ -31,11 +32,11 @@ func runExport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	container, dest := args[0], args[1]
+	path, dest := args[0], args[1]
 	if dest == stdio && c.Bool("json") {
 		return usagef("standard output cannot take both data and JSON")
 	}
-	request := keyRequest{container: container}
+	request := keyRequest{container: path}
 	if err := checkUnlockFlags(c, request); err != nil {
 		return err
 	}
@@ -43,24 +44,24 @@ func runExport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	file, err := volume.OpenFile(container, true)
+	file, err := lockContainer(c, path, true)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer file.close()
 	out, err := openDest(c.Context, dest, file, c.Bool("force"))
 	if err != nil {
 		return err
 	}
 	defer out.discard()
 
-	key, err := unlock(c.Context, c, file, request)
+	key, err := unlock(c.Context, c, file.stores(), request)
 	if err != nil {
 		return err
 	}
 	defer key.Close()
 	warnOfSwap()
-	v, err := volume.Open(volume.Attached(file), key, volume.Options{Kernel: kernel, ReadOnly: true})
+	v, err := volume.Open(file.stores(), key, volume.Options{Kernel: kernel, ReadOnly: true})
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func runExport(c *cli.Context) error {
 	switch {
 	case dest == stdio: // nothing may stand behind the plaintext
 	case c.Bool("json"):
-		return printJSON(copyDocument{container, v.Size()})
+		return printJSON(copyDocument{path, v.Size()})
 	default:
 		infof("Wrote %s (%d bytes) to %s", formatSize(v.Size()), v.Size(), dest)
 	}
@@ -100,7 +101,7 @@ type destination struct {
 }
 
 // openDest refuses what would show the plaintext or destroy something.
-func openDest(ctx context.Context, dest string, container *volume.File, force bool) (*destination, error) {
+func openDest(ctx context.Context, dest string, box *container, force bool) (*destination, error) {
 	if dest == stdio {
 		if isTerminal(os.Stdout) {
 			return nil, failf(exitUsage, "send it to a file or another program", "the plaintext does not go to a terminal")
@@ -128,7 +129,7 @@ func openDest(ctx context.Context, dest string, container *volume.File, force bo
 		if !info.Mode().IsRegular() {
 			return nil, failf(exitBad, "export to - and send that there", "%s is not a regular file", dest)
 		}
-		if own, err := container.OSFile().Stat(); err == nil && os.SameFile(info, own) {
+		if box.isSame(info) {
 			return nil, usagef("%s is the container itself", dest)
 		}
 		if old, err = holdReplaced(ctx, path, dest, info.Size()); err != nil {

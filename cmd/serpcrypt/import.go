@@ -19,7 +19,7 @@ func importCommand() *cli.Command {
 		Usage:       "write plaintext into a container, without mounting",
 		UsageText:   "serpcrypt import [options] SOURCE|- CONTAINER",
 		Description: "serpcrypt import plain.img box.luks",
-		Flags:       unlockFlags(),
+		Flags:       append([]cli.Flag{headerFlag()}, unlockFlags()...),
 		Action:      runImport,
 	}
 }
@@ -29,8 +29,8 @@ func runImport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	source, container := args[0], args[1]
-	request := keyRequest{container: container, stdinTaken: source == stdio}
+	source, path := args[0], args[1]
+	request := keyRequest{container: path, stdinTaken: source == stdio}
 	if err := checkUnlockFlags(c, request); err != nil {
 		return err
 	}
@@ -38,29 +38,29 @@ func runImport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	file, err := volume.OpenFile(container, false)
+	file, err := lockContainer(c, path, false)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer file.close()
 	in, err := openSource(source, file)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 
-	key, err := unlock(c.Context, c, file, request)
+	key, err := unlock(c.Context, c, file.stores(), request)
 	if err != nil {
 		return err
 	}
 	defer key.Close()
 	warnOfSwap()
-	v, err := volume.Open(volume.Attached(file), key, volume.Options{Kernel: kernel})
+	v, err := volume.Open(file.stores(), key, volume.Options{Kernel: kernel})
 	if err != nil {
 		return err
 	}
-	folder := filepath.Dir(container)
-	if file.IsDevice() {
+	folder := filepath.Dir(path)
+	if file.data.IsDevice() {
 		folder = os.TempDir() // next to a device is no disk
 	}
 	n, err := importAll(c.Context, in, v, folder, kernel)
@@ -68,9 +68,9 @@ func runImport(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		return printJSON(copyDocument{container, n})
+		return printJSON(copyDocument{path, n})
 	}
-	infof("Wrote %s (%d bytes) into %s", formatSize(n), n, container)
+	infof("Wrote %s (%d bytes) into %s", formatSize(n), n, path)
 	return nil
 }
 
@@ -81,7 +81,7 @@ type copyDocument struct {
 }
 
 // openSource opens what is to be imported.
-func openSource(source string, container *volume.File) (*os.File, error) {
+func openSource(source string, box *container) (*os.File, error) {
 	if source == stdio {
 		return os.Stdin, nil
 	}
@@ -93,11 +93,7 @@ func openSource(source string, container *volume.File) (*os.File, error) {
 	if err == nil && info.IsDir() {
 		err = failf(exitBad, "", "%s is a directory", source)
 	}
-	var own os.FileInfo
-	if err == nil {
-		own, err = container.OSFile().Stat()
-	}
-	if err == nil && os.SameFile(info, own) {
+	if err == nil && box.isSame(info) {
 		err = usagef("%s is the container itself", source)
 	}
 	if err != nil {

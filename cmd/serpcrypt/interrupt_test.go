@@ -168,7 +168,7 @@ func TestInterruptedOpening(t *testing.T) {
 			return err
 		},
 		"source": func() error {
-			in, err := openSource(pipe, box)
+			in, err := openSource(pipe, &container{"box", box, box})
 			if err != nil {
 				return err
 			}

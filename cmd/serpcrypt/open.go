@@ -28,6 +28,7 @@ func openCommand() *cli.Command {
 		Description: `mkdir box
    serpcrypt open box.luks box`,
 		Flags: append([]cli.Flag{
+			headerFlag(),
 			&cli.BoolFlag{Name: "raw", Usage: "do not mount a file system: MOUNTPOINT/volume is the plaintext"},
 			&cli.BoolFlag{Name: "readonly", Aliases: []string{"r"}, Usage: "allow no changes"},
 			&cli.GenericFlag{Name: "options", Aliases: []string{"o"}, Value: new(mountOptions), Usage: "pass mount `OPTIONS` on to the file system"},
@@ -77,12 +78,12 @@ func tryPassphrase(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	file, err := volume.PeekFile(args[0])
+	file, err := peekContainer(c, args[0])
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	key, err := unlock(c.Context, c, file, keyRequest{container: args[0]})
+	defer file.close()
+	key, err := unlock(c.Context, c, file.stores(), keyRequest{container: args[0]})
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,12 @@ func newOpening(c *cli.Context, container, mountPoint string) (*opening, error) 
 	if o.state.Container, err = resolvePath(container); err != nil {
 		return nil, err
 	}
-	for _, path := range []string{o.state.MountPoint, o.state.Container} {
+	if c.IsSet("header") {
+		if o.state.Header, err = resolvePath(c.String("header")); err != nil {
+			return nil, fmt.Errorf("header: %w", err)
+		}
+	}
+	for _, path := range []string{o.state.MountPoint, o.state.Container, o.state.Header} {
 		if !utf8.ValidString(path) { // the state of what is open is JSON
 			return nil, failf(exitUsage, "rename it", "%q is not in UTF-8", path)
 		}
@@ -155,18 +161,18 @@ func (m *mountOptions) Set(text string) error {
 func (m *mountOptions) String() string { return strings.Join(*m, ",") }
 
 func (o *opening) open(c *cli.Context) error {
-	file, err := o.openFile()
+	file, err := o.openFiles(c)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	header, err := volume.ReadHeader(volume.Attached(file))
+	defer file.close()
+	header, err := volume.ReadHeader(file.stores())
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.container, err)
 	}
 	o.state.Type, o.state.Cipher = header.Type, header.Cipher+"-"+header.Mode
 
-	key, err := unlock(c.Context, c, file, keyRequest{container: o.container})
+	key, err := unlock(c.Context, c, file.stores(), keyRequest{container: o.container})
 	if err != nil {
 		return err
 	}
@@ -179,14 +185,14 @@ func (o *opening) open(c *cli.Context) error {
 	return o.start(c.Context, file, key)
 }
 
-// openFile opens and locks the container, for reading alone if it cannot be
+// openFiles opens and locks the container, for reading alone if it cannot be
 // written.
-func (o *opening) openFile() (*volume.File, error) {
-	file, err := volume.OpenFile(o.state.Container, o.state.ReadOnly)
+func (o *opening) openFiles(c *cli.Context) (*container, error) {
+	file, err := lockContainer(c, o.state.Container, o.state.ReadOnly)
 	if errors.Is(err, volume.ErrReadOnly) {
 		notef("%s cannot be written: it is opened read-only", o.container)
 		o.state.ReadOnly = true
-		file, err = volume.OpenFile(o.state.Container, true)
+		file, err = lockContainer(c, o.state.Container, true)
 	}
 	if errors.Is(err, volume.ErrBusy) {
 		if place := whereOpen(o.state.Container); place != "" {
@@ -197,8 +203,8 @@ func (o *opening) openFile() (*volume.File, error) {
 }
 
 // lookInside finds out what is to be mounted.
-func (o *opening) lookInside(file *volume.File, key *volume.Key) (err error) {
-	v, err := volume.Open(volume.Attached(file), key, volume.Options{ReadOnly: true})
+func (o *opening) lookInside(file *container, key *volume.Key) (err error) {
+	v, err := volume.Open(file.stores(), key, volume.Options{ReadOnly: true})
 	if err != nil {
 		return err
 	}
@@ -227,7 +233,7 @@ func (o *opening) lookInside(file *volume.File, key *volume.Key) (err error) {
 
 // start brings the server up, mounts the file system, and lets the server
 // stay. If it fails, nothing is left of it.
-func (o *opening) start(ctx context.Context, file *volume.File, key *volume.Key) error {
+func (o *opening) start(ctx context.Context, file *container, key *volume.Key) error {
 	folder, err := makeRuntimeFolder()
 	if err != nil {
 		return err
@@ -244,7 +250,7 @@ func (o *opening) start(ctx context.Context, file *volume.File, key *volume.Key)
 		AllowOther: o.allowOther,
 		Discards:   o.discards && o.state.Raw,
 		Foreground: o.foreground,
-	}, key.Bytes, file.OSFile(), lock)
+	}, key.Bytes, file, lock)
 	if err != nil {
 		return errors.Join(err, entry.remove())
 	}
@@ -265,7 +271,7 @@ func (o *opening) start(ctx context.Context, file *volume.File, key *volume.Key)
 	if o.foreground {
 		// The lock on the container is to end with the server.
 		key.Close()
-		file.Close()
+		file.close()
 		lock.Close()
 		return server.stayWith(ctx)
 	}

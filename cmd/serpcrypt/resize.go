@@ -23,6 +23,7 @@ func resizeCommand() *cli.Command {
 		Description: `serpcrypt resize box.luks 2G
    serpcrypt resize box.luks 500M`,
 		Flags: append([]cli.Flag{
+			headerFlag(),
 			&cli.BoolFlag{Name: "sparse", Usage: "do not fill what is added: it takes no space, and shows what of it is written"},
 			&cli.BoolFlag{Name: "force", Usage: "cut off a file system that is larger than SIZE, or whose size is not known"},
 		}, unlockFlags()...),
@@ -33,7 +34,7 @@ func resizeCommand() *cli.Command {
 // resizing is a container file on its way to another size, in bytes.
 type resizing struct {
 	path     string // what the person calls it
-	file     *volume.File
+	file     *container
 	header   *volume.Header
 	old, new int64
 	sparse   bool
@@ -54,10 +55,10 @@ func runResize(c *cli.Context) error {
 		return usagef("SIZE: %w", err)
 	}
 	r := &resizing{path: args[0], new: size / sizeUnit * sizeUnit, sparse: c.Bool("sparse"), force: c.Bool("force")}
-	if r.file, err = volume.OpenFile(r.path, false); err != nil {
+	if r.file, err = lockContainer(c, r.path, false); err != nil {
 		return err
 	}
-	defer r.file.Close()
+	defer r.file.close()
 	if err := r.check(); err != nil {
 		return err
 	}
@@ -75,13 +76,13 @@ func runResize(c *cli.Context) error {
 
 // check finds out whether the container can have that size at all.
 func (r *resizing) check() (err error) {
-	if r.file.IsDevice() {
+	if r.file.data.IsDevice() {
 		return failf(exitBad, "", "%s is a block device, and only files can be resized: a container on a device takes all of it", r.path)
 	}
-	if r.header, err = volume.ReadHeader(volume.Attached(r.file)); err != nil {
+	if r.header, err = volume.ReadHeader(r.file.stores()); err != nil {
 		return fmt.Errorf("%s: %w", r.path, err)
 	}
-	if r.old, err = r.file.Size(); err != nil {
+	if r.old, err = r.file.data.Size(); err != nil {
 		return err
 	}
 	if least := (r.header.PayloadOffset/sizeUnit + 1) * sizeUnit; r.new < least {
@@ -102,7 +103,7 @@ type resizableFile struct {
 }
 
 func (r *resizing) resizable() resizableFile {
-	return resizableFile{r.file, sizedFile{r.file.OSFile(), r.path}}
+	return resizableFile{r.file.data, sizedFile{r.file.data.OSFile(), r.path}}
 }
 
 func (f resizableFile) Reserve(size int64) error  { return f.sized.reserveBehind(size) }
@@ -116,7 +117,7 @@ func (r *resizing) grow(c *cli.Context) error {
 
 // shrink needs the key, to look at what would be cut off.
 func (r *resizing) shrink(c *cli.Context, request keyRequest) error {
-	key, err := unlock(c.Context, c, r.file, request)
+	key, err := unlock(c.Context, c, r.file.stores(), request)
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (r *resizing) shrink(c *cli.Context, request keyRequest) error {
 // lookInside says why the container should not become smaller and what would
 // be lost, or nothing if all that is inside has room.
 func (r *resizing) lookInside(key *volume.Key) (loss string, refusal, err error) {
-	v, err := volume.Open(volume.Attached(r.file), key, volume.Options{ReadOnly: true})
+	v, err := volume.Open(r.file.stores(), key, volume.Options{ReadOnly: true})
 	if err != nil {
 		return "", nil, err
 	}

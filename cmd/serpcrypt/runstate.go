@@ -37,7 +37,8 @@ const runtimeDirEnv = "SERPCRYPT_RUNTIME_DIR"
 
 // openState is what is known of an open container. It holds no secret.
 type openState struct {
-	Container  string    `json:"container"` // absolute, without symbolic links
+	Container  string    `json:"container"`        // absolute, without symbolic links
+	Header     string    `json:"header,omitempty"` // likewise, if it is detached
 	MountPoint string    `json:"mount_point"`
 	Raw        bool      `json:"raw"`
 	FileSystem string    `json:"file_system,omitempty"`

@@ -70,11 +70,12 @@ func runServe(c *cli.Context) error {
 	return nil
 }
 
-// serverFiles are the descriptors that open hands down, beside containerFd.
+// serverFiles are the descriptors that open hands down, beside containerFd and
+// headerFd.
 type serverFiles struct{ orders, answers, lock *os.File }
 
 func inheritedFiles() (serverFiles, error) {
-	for fd, wanted := range map[int]uint32{ordersFd: unix.S_IFIFO, answersFd: unix.S_IFIFO, containerFd: 0, lockFd: unix.S_IFREG} {
+	for fd, wanted := range map[int]uint32{ordersFd: unix.S_IFIFO, answersFd: unix.S_IFIFO, containerFd: 0, headerFd: 0, lockFd: unix.S_IFREG} {
 		var stat unix.Stat_t
 		if err := unix.Fstat(fd, &stat); err != nil {
 			return serverFiles{}, err
@@ -92,6 +93,20 @@ func inheritedFiles() (serverFiles, error) {
 	}, nil
 }
 
+// inheritedContainer takes over the descriptors of the container.
+func inheritedContainer(s openState) (*container, error) {
+	data, err := volume.NewFile(os.NewFile(containerFd, s.Container))
+	if err != nil {
+		return nil, err
+	}
+	file := &container{s.Container, data, data}
+	if s.Header == "" {
+		return file, unix.Close(headerFd)
+	}
+	file.header, err = volume.NewFile(os.NewFile(headerFd, s.Header))
+	return file, err
+}
+
 // tell sends an answer. Whoever started the server may be dead by now; that
 // shows where the orders come from.
 func tell(w io.Writer, a answer) { _ = json.NewEncoder(w).Encode(a) }
@@ -101,7 +116,7 @@ type server struct {
 	entry      runEntry
 	state      openState
 	foreground bool
-	store      *volume.File
+	files      *container
 	volume     *volume.Volume
 	mount      *fusefs.Server
 	lock       *os.File // held as long as the process lives
@@ -128,12 +143,12 @@ func startServing(files serverFiles) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.store, err = volume.NewFile(os.NewFile(containerFd, s.state.Container)); err != nil {
+	if s.files, err = inheritedContainer(s.state); err != nil {
 		return nil, err
 	}
 	// Whoever started the server has checked the key.
 	checked := &volume.Key{Bytes: key, Slot: s.state.KeySlot}
-	s.volume, err = volume.Open(volume.Attached(s.store), checked, volume.Options{Kernel: kernel, ReadOnly: s.state.ReadOnly})
+	s.volume, err = volume.Open(s.files.stores(), checked, volume.Options{Kernel: kernel, ReadOnly: s.state.ReadOnly})
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +177,7 @@ func (s *server) finish() {
 	if n := s.mount.WriteErrors(); n > 0 {
 		err = errors.Join(err, fmt.Errorf("%d writes failed", n))
 	}
-	err = errors.Join(err, s.store.Close())
+	err = errors.Join(err, s.files.close())
 	if err == nil {
 		s.log.Printf("closed %s", s.state.Container)
 		s.note(s.entry.remove())

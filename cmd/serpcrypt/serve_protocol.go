@@ -25,6 +25,7 @@ const (
 	ordersFd = 3 + iota
 	answersFd
 	containerFd // opened and locked
+	headerFd    // the same unless the header is detached
 	lockFd      // of the entry in the runtime folder
 )
 

@@ -21,9 +21,9 @@ type serverProcess struct {
 	ended   chan struct{} // closed when the process has ended
 }
 
-// startServer starts a server on container and returns when the volume can be
+// startServer starts a server on a container and returns when the volume can be
 // used. Whatever goes wrong, nothing is left of the server.
-func startServer(ctx context.Context, settings serverSettings, key *secret.Buffer, container, lock *os.File) (*serverProcess, error) {
+func startServer(ctx context.Context, settings serverSettings, key *secret.Buffer, file *container, lock *os.File) (*serverProcess, error) {
 	p := &serverProcess{entry: runEntry{settings.Entry}, ended: make(chan struct{})}
 	ordersEnd, orders, err := os.Pipe()
 	if err != nil {
@@ -42,7 +42,7 @@ func startServer(ctx context.Context, settings serverSettings, key *secret.Buffe
 	cmd.Args = []string{"serpcrypt", "--kernel", settings.State.Kernel, serveName}
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-	cmd.ExtraFiles = []*os.File{ordersEnd, answersEnd, container, lock} // as ordersFd ... lockFd say
+	cmd.ExtraFiles = []*os.File{ordersEnd, answersEnd, file.data.OSFile(), file.header.OSFile(), lock} // as ordersFd ... lockFd say
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if settings.Foreground {
 		cmd.Stderr = os.Stderr

@@ -174,6 +174,9 @@ func printStatus(f openContainer) {
 		line("mounted at", "%s", s.MountPoint)
 		line("file system", "%s, by %s", s.FileSystem, s.Driver)
 	}
+	if s.Header != "" {
+		line("header", "%s", s.Header)
+	}
 	if s.Loop != "" {
 		line("loop device", "%s", s.Loop)
 	}

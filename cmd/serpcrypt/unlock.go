@@ -44,13 +44,13 @@ func checkUnlockFlags(c *cli.Context, r keyRequest) error {
 // give: another passphrase each time as long as it is wrong and the person sits
 // at a terminal. checkUnlockFlags has found nothing wrong. The caller closes the
 // key.
-func unlock(ctx context.Context, c *cli.Context, s volume.Store, r keyRequest) (*volume.Key, error) {
+func unlock(ctx context.Context, c *cli.Context, at volume.Stores, r keyRequest) (*volume.Key, error) {
 	if c.IsSet("volume-key-file") {
-		return readVolumeKey(ctx, c, s)
+		return readVolumeKey(ctx, c, at)
 	}
 	slot := c.Int("key-slot")
 	// A container that no passphrase opens needs none to be asked for.
-	header, err := volume.ReadHeader(volume.Attached(s))
+	header, err := volume.ReadHeader(at)
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +64,8 @@ func unlock(ctx context.Context, c *cli.Context, s volume.Store, r keyRequest) (
 		}
 		var key *volume.Key
 		err = inTime(ctx, timeout(c), func(ctx context.Context) (err error) {
-			key, err = volume.Unlock(ctx, volume.Attached(s), p.Bytes(), slot, noteSlowSlot)
-			if errors.Is(err, volume.ErrPassphrase) && p.keyFile && fitsWithoutNewline(ctx, s, p.Bytes(), slot) {
+			key, err = volume.Unlock(ctx, at, p.Bytes(), slot, noteSlowSlot)
+			if errors.Is(err, volume.ErrPassphrase) && p.keyFile && fitsWithoutNewline(ctx, at, p.Bytes(), slot) {
 				err = withHint(err, hintNewline)
 			}
 			if errors.Is(err, volume.ErrPassphrase) && !p.keyFile && !p.isASCII() {
@@ -101,11 +101,11 @@ func hasSlot(h *volume.Header, slot int) bool {
 
 // fitsWithoutNewline reports whether a key that opens nothing would do so
 // without the newline at its end.
-func fitsWithoutNewline(ctx context.Context, s volume.Store, key []byte, slot int) bool {
+func fitsWithoutNewline(ctx context.Context, at volume.Stores, key []byte, slot int) bool {
 	if len(key) == 0 || key[len(key)-1] != '\n' {
 		return false
 	}
-	opened, err := volume.Unlock(ctx, volume.Attached(s), key[:len(key)-1], slot, nil)
+	opened, err := volume.Unlock(ctx, at, key[:len(key)-1], slot, nil)
 	if err != nil {
 		return false
 	}
@@ -114,8 +114,8 @@ func fitsWithoutNewline(ctx context.Context, s volume.Store, key []byte, slot in
 }
 
 // readVolumeKey reads the volume key from a file, which may hold more.
-func readVolumeKey(ctx context.Context, c *cli.Context, s volume.Store) (key *volume.Key, err error) {
-	header, err := volume.ReadHeader(volume.Attached(s))
+func readVolumeKey(ctx context.Context, c *cli.Context, at volume.Stores) (key *volume.Key, err error) {
+	header, err := volume.ReadHeader(at)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func readVolumeKey(ctx context.Context, c *cli.Context, s volume.Store) (key *vo
 	}
 	defer b.Close()
 	err = inTime(ctx, timeout(c), func(ctx context.Context) error {
-		key, err = volume.CheckKey(ctx, volume.Attached(s), b.Bytes())
+		key, err = volume.CheckKey(ctx, at, b.Bytes())
 		return err
 	})
 	return key, err

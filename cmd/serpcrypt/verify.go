@@ -16,7 +16,7 @@ func verifyCommand() *cli.Command {
 		Usage:       "check that a container is whole and that every part decrypts",
 		UsageText:   "serpcrypt verify [options] CONTAINER",
 		Description: "serpcrypt verify box.luks",
-		Flags:       unlockFlags(),
+		Flags:       append([]cli.Flag{headerFlag()}, unlockFlags()...),
 		Action:      runVerify,
 	}
 }
@@ -35,11 +35,11 @@ func runVerify(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	file, err := volume.OpenFile(path, true)
+	file, err := lockContainer(c, path, true)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer file.close()
 	report, err := verifyFile(c, file, request, volume.Options{Kernel: kernel})
 	if err != nil {
 		return err
@@ -56,11 +56,11 @@ func runVerify(c *cli.Context) error {
 }
 
 // verifyFile gets a key if the header is good enough to use it.
-func verifyFile(c *cli.Context, file *volume.File, r keyRequest, o volume.Options) (*volume.Report, error) {
-	key, err := unlock(c.Context, c, file, r)
+func verifyFile(c *cli.Context, file *container, r keyRequest, o volume.Options) (*volume.Report, error) {
+	key, err := unlock(c.Context, c, file.stores(), r)
 	var fault *volume.FormatError
 	if errors.As(err, &fault) {
-		return volume.Verify(c.Context, volume.Attached(file), nil, o, nil) // finds it, too, and all others
+		return volume.Verify(c.Context, file.stores(), nil, o, nil) // finds it, too, and all others
 	}
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func verifyFile(c *cli.Context, file *volume.File, r keyRequest, o volume.Option
 	warnOfSwap()
 	p := newProgress("verifying")
 	defer p.finish()
-	return volume.Verify(c.Context, volume.Attached(file), key, o, p.update)
+	return volume.Verify(c.Context, file.stores(), key, o, p.update)
 }
 
 // cannotSee is what a person must know who trusts the result.

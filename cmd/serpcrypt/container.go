@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"serpcrypt/volume"
+)
+
+// headerFlag is for commands that use a container.
+func headerFlag() cli.Flag {
+	return &cli.StringFlag{Name: "header", Usage: "CONTAINER has the payload alone: its header is in `FILE`"}
+}
+
+// container is an open container. Its files are one and the same unless the
+// header is detached.
+type container struct {
+	path   string // what the person calls it
+	data   *volume.File
+	header *volume.File
+}
+
+// openFiles opens the payload by openData, and the header, if it is detached, by
+// openHeader.
+func openFiles(c *cli.Context, path string, openData, openHeader func(path string) (*volume.File, error)) (*container, error) {
+	if c.IsSet("header") && c.String("header") == "" {
+		return nil, usagef("--header is empty")
+	}
+	data, err := openData(path)
+	if err != nil {
+		return nil, err
+	}
+	file := &container{path, data, data}
+	if !c.IsSet("header") {
+		return file, nil
+	}
+	if file.header, err = openHeader(c.String("header")); err != nil {
+		data.Close()
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	return file, nil
+}
+
+// lockContainer opens a container to use its payload, and locks that. A detached
+// header is only read.
+func lockContainer(c *cli.Context, path string, readOnly bool) (*container, error) {
+	lock := func(path string) (*volume.File, error) { return volume.OpenFile(path, readOnly) }
+	return openFiles(c, path, lock, volume.PeekFile)
+}
+
+// peekContainer opens a container to look at its header while others may use it.
+func peekContainer(c *cli.Context, path string) (*container, error) {
+	return openFiles(c, path, volume.PeekFile, volume.PeekFile)
+}
+
+// editContainer opens a container to change its header while others may use
+// its payload.
+func editContainer(c *cli.Context, path string) (*container, error) {
+	if c.IsSet("header") {
+		return openFiles(c, path, volume.PeekFile, volume.EditFile)
+	}
+	return openFiles(c, path, volume.EditFile, nil)
+}
+
+func (f *container) isDetached() bool { return f.header != f.data }
+
+// stores returns where the parts lie.
+func (f *container) stores() volume.Stores { return volume.Stores{Header: f.header, Data: f.data} }
+
+// isSame reports whether a file is one of the container's.
+func (f *container) isSame(info os.FileInfo) bool {
+	for _, own := range []*volume.File{f.data, f.header} {
+		if ownInfo, err := own.OSFile().Stat(); err == nil && os.SameFile(info, ownInfo) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *container) close() error {
+	err := f.data.Close()
+	if f.isDetached() {
+		err = errors.Join(err, f.header.Close())
+	}
+	return err
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"serpcrypt/volume"
+)
+
+// places are where the parts of a new container go. The header has one of its
+// own if it is detached.
+type places struct {
+	data   *place
+	header *place // nil if it is attached
+}
+
+// findPlaces finds both.
+func (want *creation) findPlaces(ctx context.Context) (*places, error) {
+	data, err := findPlace(ctx, &placeRequest{
+		path:      want.path,
+		size:      want.size,
+		sizeFlag:  "--size",
+		sparse:    want.sparse,
+		force:     want.force,
+		checkSize: want.checkSize,
+	})
+	if err != nil || want.header == "" {
+		return &places{data: data}, err
+	}
+	space, err := want.headerSpace()
+	var header *place
+	if err == nil {
+		header, err = findPlace(ctx, &placeRequest{
+			path:      want.header,
+			size:      space,
+			force:     want.force,
+			checkSize: want.checkHeaderSize,
+		})
+	}
+	if err != nil {
+		data.close()
+		return nil, err
+	}
+	return &places{data, header}, nil
+}
+
+func (p *places) stores() volume.Stores {
+	if p.header == nil {
+		return volume.Attached(p.data.store)
+	}
+	return volume.Stores{Header: p.header.store, Data: p.data.store}
+}
+
+// publish gives the finished parts their names: both of them, or none.
+func (p *places) publish() error {
+	if p.header == nil {
+		return p.data.publish()
+	}
+	if err := p.header.publish(); err != nil {
+		return err
+	}
+	err := p.data.publish()
+	if err != nil {
+		err = errors.Join(err, p.header.unpublish())
+	}
+	return err
+}
+
+func (p *places) close() {
+	p.data.close()
+	if p.header != nil {
+		p.header.close()
+	}
+}
