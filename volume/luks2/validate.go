@@ -11,6 +11,7 @@ import (
 
 	"serpcrypt/cipher/modes"
 	"serpcrypt/internal/hashes"
+	"serpcrypt/kdf"
 	"serpcrypt/volume/keyslot"
 )
 
@@ -292,11 +293,11 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// Digests are no shorter than those of LUKS1, which a converted container keeps,
-// and no longer than those of the longest hash.
 const (
+	// A shorter digest would let wrong keys pass. Those of containers that were
+	// LUKS1 have this size, and so has SHA-1.
 	minDigest = 20 // bytes
-	maxDigest = 64
+	maxDigest = 64 // bytes, as those of the longest hashes
 )
 
 func (v *validator) checkDigests() {
@@ -378,6 +379,10 @@ func (v *validator) checkKeyslot(slot int) {
 	v.checkKDF(path+".kdf", &k.KDF)
 }
 
+// maxKeySize bounds the keys of anything else than a cipher: more than any
+// cipher's, with room for a key of authentication.
+const maxKeySize = 512 // bytes
+
 // checkSlotDigest checks which digest tells whether the key is right, and that it
 // is one for the segment if so said.
 func (v *validator) checkSlotDigest(slot int) {
@@ -394,8 +399,10 @@ func (v *validator) checkSlotDigest(slot int) {
 	}
 	s := v.h.Segments[0]
 	if s == nil || !slices.Contains(v.h.Digests[named[0]].Segments, 0) {
-		checkPositive(v.minor, path+".key_size", k.KeySize)
-		return // the key is for something else
+		if k.KeySize < 1 || k.KeySize > maxKeySize { // a key for something else
+			v.minor(path+".key_size", "%d bytes (1 to %d)", k.KeySize, maxKeySize)
+		}
+		return
 	}
 	if spec, err := modes.ParseSpec(s.Encryption); err == nil {
 		if err := spec.CheckKeySize(k.KeySize); err != nil {
@@ -439,14 +446,6 @@ func (v *validator) checkArea(slot int) {
 	}
 }
 
-// What a key slot may ask of Argon2, beyond what the algorithm needs (RFC 9106):
-// cryptsetup makes no key slots with more memory.
-const (
-	maxArgon2Memory  = 4 << 20 // KiB
-	maxArgon2Lanes   = 255     // what fits golang.org/x/crypto/argon2
-	argon2LaneMemory = 8       // KiB, of each lane at least
-)
-
 func (v *validator) checkKDF(path string, k *KDF) {
 	if len(k.Salt) == 0 {
 		v.minor(path+".salt", "empty")
@@ -456,11 +455,10 @@ func (v *validator) checkKDF(path string, k *KDF) {
 		checkHash(v.minor, path+".hash", k.Hash)
 		checkPositive(v.minor, path+".iterations", k.Iterations)
 	case KDFArgon2i, KDFArgon2id:
-		checkPositive(v.minor, path+".time", k.Time)
-		if k.CPUs < 1 || k.CPUs > maxArgon2Lanes {
-			v.minor(path+".cpus", "%d (1 to %d)", k.CPUs, maxArgon2Lanes)
-		} else if least := argon2LaneMemory * k.CPUs; k.Memory < least || k.Memory > maxArgon2Memory {
-			v.minor(path+".memory", "%d KiB (%d to %d)", k.Memory, least, maxArgon2Memory)
+		var cost *kdf.Argon2Error
+		if errors.As(k.argon2().Check(), &cost) {
+			param, _, _ := strings.Cut(cost.Param, " ")
+			v.minor(path+"."+param, "%s", cost.Reason)
 		}
 	default:
 		v.minor(path+".type", "unknown function %s (known: %s, %s, %s)", excerpt(k.Type), KDFPBKDF2, KDFArgon2i, KDFArgon2id)
