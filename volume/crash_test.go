@@ -14,6 +14,7 @@ import (
 // subject is a container whose header is changed while everything fails.
 type subject struct {
 	format    string
+	params    Params
 	whole     *faultstore.Store // of header and payload
 	volumeKey []byte
 }
@@ -38,7 +39,7 @@ func newSubject(t *testing.T, name string, p Params) *subject {
 	if err := RemoveKey(background, s, p.Slot, false); err != nil {
 		t.Fatal(err)
 	}
-	return &subject{name, s, bytes.Clone(key.Bytes.Bytes())}
+	return &subject{name, p, s, bytes.Clone(key.Bytes.Bytes())}
 }
 
 // copy returns the container on a disk of its own.

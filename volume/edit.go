@@ -5,17 +5,24 @@ import (
 	"fmt"
 )
 
+var errChanged = fmt.Errorf("%w: another program has changed the header meanwhile", ErrBusy)
+
 // edit changes a header in two steps. prepare may take its time, as deriving a
 // key does, and writes nothing. What it returns writes, under the header's lock
 // and only if the header is still the one that prepare was given.
 //
 // From there on ctx counts no more: an update that has begun is finished.
 func edit(ctx context.Context, header Store, prepare func(c container) (commit func() error, err error)) error {
-	at := Stores{Header: header}
-	c, err := openContainer(ctx, at)
+	c, err := openContainer(ctx, Stores{Header: header})
 	if err != nil {
 		return err
 	}
+	return editContainer(ctx, header, c, prepare)
+}
+
+// editContainer is edit for a header that has been read, or nil if there is none
+// that could be.
+func editContainer(ctx context.Context, header Store, c container, prepare func(c container) (commit func() error, err error)) error {
 	commit, err := prepare(c)
 	if err != nil {
 		return err
@@ -28,12 +35,23 @@ func edit(ctx context.Context, header Store, prepare func(c container) (commit f
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	now, err := parseContainer(at)
-	if err != nil {
+	if err := stillThere(header, c); err != nil {
 		return err
 	}
-	if !c.isSame(now) {
-		return fmt.Errorf("%w: another program has changed the header meanwhile", ErrBusy)
-	}
 	return commit()
+}
+
+// stillThere returns errChanged if the header is not c, as which it was read
+// before.
+func stillThere(header Store, c container) error {
+	now, err := parseContainer(Stores{Header: header})
+	switch {
+	case c == nil && isFormatError(err):
+		return nil
+	case err != nil:
+		return err
+	case c == nil || !c.isSame(now):
+		return errChanged
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package volume
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 var (
@@ -39,6 +40,8 @@ type FormatError struct {
 	Reason string
 }
 
+func isFormatError(err error) bool { return errors.As(err, new(*FormatError)) }
+
 const noSlot = -1
 
 func (e *FormatError) Error() string {
@@ -47,6 +50,16 @@ func (e *FormatError) Error() string {
 		where = fmt.Sprintf("key slot %d: ", e.Slot)
 	}
 	return fmt.Sprintf("volume: %s%s at byte %d: %s", where, e.Field, e.Offset, e.Reason)
+}
+
+// ForeignBackupError says that a backup is of another volume than that whose
+// header it shall become.
+type ForeignBackupError struct {
+	Differs []string // "UUID", "payload offset", ...
+}
+
+func (e *ForeignBackupError) Error() string {
+	return fmt.Sprintf("volume: the backup is of another volume: %s differs", strings.Join(e.Differs, ", "))
 }
 
 // FileError says why a path can hold no container.

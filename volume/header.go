@@ -123,6 +123,16 @@ type keyEditor interface {
 	// sealSlot makes a key slot, and writes nothing yet.
 	sealSlot(ctx context.Context, slot int, key, passphrase []byte, p KeyParams) (sealedSlot, error)
 
+	// parts returns the bytes of the header's store that mean something, in
+	// order, and where the last that may do so ends.
+	parts() (used []byteRange, end int64, err error)
+	// restoreTo makes the container the one in other stores, where now is the
+	// present one, or nil if that is of no use. It returns what writes.
+	restoreTo(at Stores, now container) (commit func() error, err error)
+	// mend returns what mends the faults that need no guess and that confirm
+	// agrees to, and what that is; nothing if there is none.
+	mend(confirm func(*FormatError) bool) (mended []string, commit func() error, err error)
+
 	addKey(s sealedSlot) error
 	changeKey(old int, s sealedSlot) error
 	removeKeys(slots ...int) error

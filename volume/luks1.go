@@ -89,6 +89,15 @@ func (c *luks1Container) faults() []*FormatError {
 	return faults
 }
 
+// check is what openContainer does after reading.
+func (c *luks1Container) check() error {
+	if err := c.validate(); err != nil || c.at.Data == nil {
+		return err
+	}
+	_, err := c.extents()
+	return err
+}
+
 func (c *luks1Container) validate() error {
 	return formatError(c.h.Validate(c.headerSize, c.dataSize))
 }

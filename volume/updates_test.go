@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"bytes"
 	"testing"
 
 	"serpcrypt/internal/faultstore"
@@ -12,6 +13,32 @@ func (c *subject) keyFromSlot(slot int) *Key { return &Key{Bytes: secretCopy(c.v
 const (
 	uuidAfter = "6ba7b811-9dad-11d1-80b4-00c04fd430c8"
 )
+
+// backup returns what BackupHeader makes of the whole container.
+func (c *subject) backup() *faultstore.Store {
+	var backup bytes.Buffer
+	if err := BackupHeader(background, c.whole, &backup); err != nil {
+		panic(err)
+	}
+	return faultstore.New(backup.Bytes())
+}
+
+func restoreWhole(s Store, c *subject) error {
+	return RestoreHeader(background, Attached(s), c.backup(), false)
+}
+
+// isWhole checks that the header and its keys are as they were at first.
+func isWhole(t *testing.T, c *subject, s *faultstore.Store) {
+	t.Helper()
+	opensWith(oldPassphrase, otherPassphrase)(t, c, s)
+	var got bytes.Buffer
+	if err := BackupHeader(background, s, &got); err != nil {
+		t.Error(err)
+	}
+	if c.format == TypeLUKS1 && !bytes.Equal(got.Bytes(), c.backup().Bytes()) {
+		t.Error("what is restored is not what was backed up")
+	}
+}
 
 // updates are all changes of a header that there are.
 var updates = []update{
@@ -78,5 +105,52 @@ var updates = []update{
 				t.Errorf("the UUID is %q (%v), want %q", h.UUID, err, uuidAfter)
 			}
 		},
+	},
+	{
+		name: "restore when a key has been changed",
+		prepare: func(t *testing.T, c *subject, s *faultstore.Store) {
+			if _, err := ChangeKey(background, s, c.keyFromSlot(0), newPassphrase, quickKey); err != nil {
+				t.Fatal(err)
+			}
+		},
+		run:    restoreWhole,
+		always: [][]byte{otherPassphrase},
+		oneOf:  [][]byte{oldPassphrase, newPassphrase},
+		done:   isWhole,
+	},
+	{
+		name: "restore when another key has taken the slot",
+		prepare: func(t *testing.T, c *subject, s *faultstore.Store) {
+			if err := RemoveKey(background, s, 0, false); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := AddKey(background, s, c.keyFromSlot(AnySlot), newPassphrase, 0, quickKey); err != nil {
+				t.Fatal(err)
+			}
+		},
+		run:    restoreWhole,
+		always: [][]byte{otherPassphrase},
+		oneOf:  [][]byte{oldPassphrase, newPassphrase},
+		done:   isWhole,
+	},
+	{
+		name: "restore when all has been erased",
+		prepare: func(t *testing.T, c *subject, s *faultstore.Store) {
+			if err := Erase(background, s); err != nil {
+				t.Fatal(err)
+			}
+		},
+		run:  restoreWhole,
+		done: isWhole,
+	},
+	{
+		name: "restore when the header is gone",
+		prepare: func(t *testing.T, c *subject, s *faultstore.Store) {
+			if _, err := s.WriteAt(make([]byte, 512<<10), 0); err != nil {
+				t.Fatal(err)
+			}
+		},
+		run:  restoreWhole,
+		done: isWhole,
 	},
 }

@@ -57,10 +57,8 @@ func New(p Params) (*Header, error) {
 	copy(h.CipherMode[:], mode)
 	copy(h.Hash[:], strings.ToLower(p.Hash))
 
-	const alignSectors = slotAlignment / SectorSize
-	step := roundUp(materialSectors(int64(p.KeyBytes)), alignSectors)
 	for i := range h.Slots {
-		h.Slots[i] = Slot{Active: SlotDisabled, MaterialSector: uint32(alignSectors + int64(i)*step), Stripes: Stripes}
+		h.Slots[i] = Slot{Active: SlotDisabled, MaterialSector: h.standardSector(i), Stripes: Stripes}
 	}
 	if p.Detached && p.PayloadOffset == 0 {
 		return h, nil

@@ -24,7 +24,11 @@ const noSlot = -1
 
 const (
 	fieldPayloadSector = "payload sector"
-	fieldActive        = "active" // of a slot
+	// Of a slot.
+	fieldActive         = "active"
+	fieldIterations     = "iterations"
+	fieldMaterialSector = "material sector"
+	fieldStripes        = "stripes"
 )
 
 func (e *FieldError) Error() string {
@@ -179,7 +183,7 @@ func (v *validator) checkKeyBytes() {
 }
 
 func (v *validator) checkIterations(slot int, offset int64, n uint32) {
-	field := "iterations"
+	field := fieldIterations
 	if slot == noSlot {
 		field = "digest iterations"
 	}
@@ -211,7 +215,7 @@ func (v *validator) checkSlot(i int) {
 	}
 	v.checkMaterial(i)
 	if slot.Stripes != Stripes {
-		v.fault("stripes", i, offsetInSlot(i, offStripes), "%d, always %d", slot.Stripes, Stripes)
+		v.fault(fieldStripes, i, offsetInSlot(i, offStripes), "%d, always %d", slot.Stripes, Stripes)
 	}
 }
 
@@ -219,7 +223,7 @@ func (v *validator) checkSlot(i int) {
 // not in use, as the next key added would be written there.
 func (v *validator) checkMaterial(i int) {
 	bad := func(format string, args ...any) {
-		v.fault("material sector", i, offsetInSlot(i, offMaterialSector), format, args...)
+		v.fault(fieldMaterialSector, i, offsetInSlot(i, offMaterialSector), format, args...)
 	}
 	const headerSectors = headerSpace / SectorSize
 	begin := int64(v.h.Slots[i].MaterialSector)

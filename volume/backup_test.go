@@ -1,0 +1,118 @@
+package volume
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+
+	"serpcrypt/internal/faultstore"
+)
+
+func TestBackupHeader(t *testing.T) {
+	forEachFormat(t, func(t *testing.T, c *subject, s *faultstore.Store) {
+		if err := RemoveKey(background, s, 0, false); err != nil {
+			t.Fatal(err)
+		}
+		removed := headerOf(t, s).Slots[0]
+		before := s.Bytes()
+		var backup bytes.Buffer
+		if err := BackupHeader(background, s, &backup); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(s.Bytes(), before) {
+			t.Error("something was written to the container")
+		}
+		if got, want := int64(backup.Len()), map[string]int64{TypeLUKS1: 1032 * 512, TypeLUKS2: headerOf(t, s).PayloadOffset}[c.format]; got != want {
+			t.Errorf("it has %d bytes, want %d", got, want)
+		}
+		if c.format == TypeLUKS1 {
+			place := backup.Bytes()[removed.MaterialOffset:][:removed.MaterialSize]
+			if !bytes.Equal(place, make([]byte, len(place))) {
+				t.Error("it has what is left of a removed key")
+			}
+		}
+		b := Stores{Header: faultstore.New(backup.Bytes())}
+		if _, err := ReadHeader(b); err != nil {
+			t.Errorf("it is no header: %v", err)
+		}
+		key, err := Unlock(background, b, otherPassphrase, AnySlot, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key.Close()
+		full := errors.New("no space")
+		if err := BackupHeader(background, s, brokenWriter{full}); !errors.Is(err, full) {
+			t.Errorf("got %v", err)
+		}
+		if err := BackupHeader(background, newStore(1<<20), io.Discard); !isFormatError(err) {
+			t.Errorf("no header: got %v, want a FormatError", err)
+		}
+	})
+}
+
+type brokenWriter struct{ err error }
+
+func (w brokenWriter) Write([]byte) (int, error) { return 0, w.err }
+
+func TestRestoreRefuses(t *testing.T) {
+	forEachFormat(t, func(t *testing.T, c *subject, s *faultstore.Store) {
+		other := newSubject(t, c.format, c.params)
+		longer := c.params
+		longer.PayloadOffset *= 2
+		farther := newSubject(t, c.format, longer)
+		bigger := c.params
+		bigger.KeyBits, bigger.PayloadOffset = 256, 2056*512
+		bigKey := newSubject(t, c.format, bigger)
+		for _, refused := range []struct {
+			name   string
+			backup *faultstore.Store
+			want   []string
+		}{
+			{"other volume", other.backup(), []string{"UUID", "volume key"}},
+			{"other payload offset", farther.backup(), []string{"UUID", "payload offset", "volume key"}},
+			{"other key size", bigKey.backup(), []string{"UUID", "payload offset", "key size", "volume key"}},
+		} {
+			var foreign *ForeignBackupError
+			err := RestoreHeader(background, Attached(s), refused.backup, false)
+			if c.format == TypeLUKS2 {
+				refused.want = slices.DeleteFunc(refused.want, func(name string) bool { return name == "payload offset" && refused.name == "other key size" })
+			}
+			if !errors.As(err, &foreign) || !slices.Equal(foreign.Differs, refused.want) {
+				t.Errorf("%s: got %v, want that it differs in %q", refused.name, err, refused.want)
+			}
+			unchanged(t, c, s)
+		}
+		for name, backup := range map[string]*faultstore.Store{
+			"no header": newStore(1 << 20), "nothing": faultstore.New(nil), "half of it": faultstore.New(c.backup().Bytes()[:200<<10]),
+		} {
+			if err := RestoreHeader(background, Attached(s), backup, true); !isFormatError(err) {
+				t.Errorf("%s: got %v, want a FormatError", name, err)
+			}
+			unchanged(t, c, s)
+		}
+		short := faultstore.New(c.whole.Bytes()[:headerOf(t, s).PayloadOffset+511])
+		if err := RestoreHeader(background, Attached(short), c.backup(), true); !isFormatError(err) {
+			t.Errorf("no payload: got %v, want a FormatError", err)
+		}
+	})
+}
+
+// TestRestoreByForce: the other volume's header takes the place, and what it
+// says of the payload.
+func TestRestoreByForce(t *testing.T) {
+	forEachFormat(t, func(t *testing.T, c *subject, s *faultstore.Store) {
+		other := newSubject(t, c.format, c.params)
+		if err := RestoreHeader(background, Attached(s), other.backup(), true); err != nil {
+			t.Fatal(err)
+		}
+		opensWith(oldPassphrase, otherPassphrase)(t, other, s)
+		if got, want := headerOf(t, s).UUID, headerOf(t, other.whole).UUID; got != want {
+			t.Errorf("UUID %s, want %s", got, want)
+		}
+		if !bytes.Equal(c.payload(t, s), c.payload(t, c.whole)) {
+			t.Error("the payload has changed")
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package volume
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+)
+
+func TestRepairLUKS1(t *testing.T) {
+	c := subjects(t)[0]
+	const (
+		slot0 = atSlots
+		slot1 = atSlots + slotLength
+		slot5 = atSlots + 5*slotLength
+	)
+	for _, damage := range []struct {
+		name   string
+		fields map[int64]uint32
+		mended []string
+		opens  [][]byte
+	}{
+		{"none", nil, nil, [][]byte{oldPassphrase, otherPassphrase}},
+		{"state of a free slot", map[int64]uint32{slot5 + atActive: 7}, []string{"key slot 5: disabled"}, [][]byte{oldPassphrase, otherPassphrase}},
+		{"state of a slot in use", map[int64]uint32{slot1 + atActive: 7}, []string{"key slot 1: disabled"}, [][]byte{oldPassphrase}},
+		{"iterations", map[int64]uint32{slot0 + atIterations: 0}, []string{"key slot 0: disabled"}, [][]byte{otherPassphrase}},
+		{"stripes", map[int64]uint32{slot0 + atStripes: 1}, []string{"key slot 0: stripes set to 4000"}, [][]byte{oldPassphrase, otherPassphrase}},
+		{"place in the header", map[int64]uint32{slot1 + atMaterial: 1}, []string{"key slot 1: material sector set to 136"}, [][]byte{oldPassphrase, otherPassphrase}},
+		{"place of another", map[int64]uint32{slot0 + atMaterial: 136}, []string{"key slot 0: material sector set to 8"}, [][]byte{oldPassphrase, otherPassphrase}},
+		{"place of another before", map[int64]uint32{slot5 + atMaterial: 8}, []string{"key slot 5: material sector set to 648"}, [][]byte{oldPassphrase, otherPassphrase}},
+		{"all of a slot", map[int64]uint32{slot1 + atActive: 1, slot1 + atMaterial: 1 << 31, slot1 + atStripes: 0},
+			[]string{"key slot 1: disabled", "key slot 1: material sector set to 136", "key slot 1: stripes set to 4000"}, [][]byte{oldPassphrase}},
+	} {
+		t.Run(damage.name, func(t *testing.T) {
+			s := c.copy()
+			for at, value := range damage.fields {
+				putField(t, s, at, value)
+			}
+			broken := s.Bytes()
+			backups := 0
+			backup := func() error {
+				backups++
+				if !bytes.Equal(s.Bytes(), broken) {
+					t.Error("something was written before the backup")
+				}
+				var copy bytes.Buffer
+				return BackupHeader(background, s, &copy)
+			}
+			no := func(*FormatError) bool { return false }
+			if mended, err := Repair(background, s, no, backup); len(mended) > 0 || err != nil || backups > 0 || !bytes.Equal(s.Bytes(), broken) {
+				t.Errorf("not confirmed: %q, %v, %d backups", mended, err, backups)
+			}
+			asked := 0
+			yes := func(fault *FormatError) bool { asked++; return fault.Slot >= 0 }
+			failed := errors.New("no backup")
+			if mended, err := Repair(background, s, yes, func() error { return failed }); damage.mended != nil && (len(mended) > 0 || !errors.Is(err, failed)) || !bytes.Equal(s.Bytes(), broken) {
+				t.Errorf("without backup: %q, %v", mended, err)
+			}
+			mended, err := Repair(background, s, yes, backup)
+			if err != nil || !slices.Equal(mended, damage.mended) || backups != min(1, len(damage.mended)) || asked < len(mended) {
+				t.Errorf("got %q, %v, %d backups, asked %d times; want %q", mended, err, backups, asked, damage.mended)
+			}
+			opensWith(damage.opens...)(t, c, s)
+			if report := verifyHeaderOf(t, s); report != nil {
+				t.Errorf("there is a fault left: %v", report)
+			}
+			if !bytes.Equal(c.payload(t, s), c.payload(t, c.whole)) {
+				t.Error("the payload has changed")
+			}
+		})
+	}
+}
+
+// verifyHeaderOf returns the first fault of a header.
+func verifyHeaderOf(t *testing.T, s Store) error {
+	t.Helper()
+	r, err := Verify(background, Attached(s), nil, Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Err()
+}
+
+// TestRepairDoesNotGuess: what is wrong outside the slots stays.
+func TestRepairDoesNotGuess(t *testing.T) {
+	for at, value := range map[int64]uint32{0: 0, 8: 0x61626364, atPayloadSector: 1 << 31, 108: 17} {
+		s := subjects(t)[0].copy()
+		putField(t, s, at, value)
+		before := s.Bytes()
+		mended, err := Repair(background, s,
+			func(fault *FormatError) bool { t.Errorf("asked about %v", fault); return true },
+			func() error { t.Error("a backup is asked for"); return nil })
+		if len(mended) > 0 || at != atPayloadSector && !isFormatError(err) {
+			t.Errorf("byte %d: %q, %v", at, mended, err)
+		}
+		if !bytes.Equal(s.Bytes(), before) {
+			t.Errorf("byte %d: something was written", at)
+		}
+	}
+}
