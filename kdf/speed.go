@@ -5,6 +5,7 @@ import (
 	stdsha1 "crypto/sha1"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/crypto/pbkdf2"
@@ -17,10 +18,11 @@ import (
 const (
 	sample = time.Millisecond // long beside what reading the time costs
 
-	// The fastest of so many periods counts. Other programs slow a thread down
-	// even in its own processor time: those that share the core with it, for as
-	// long as they run, and all others by emptying the caches, now and then.
-	periods = 5
+	// The middle one of so many periods counts, since other programs slow a thread
+	// down even in its own processor time: those that share the core with it, and
+	// all others by emptying the caches. What goes on all the time counts, as it
+	// will when a key is derived; a short burst does not.
+	maxPeriods = 5
 )
 
 // Speed measures, for about the time d, how many iterations a second Derive does
@@ -78,11 +80,12 @@ func speed(ctx context.Context, d time.Duration, now func() time.Duration, run f
 			break
 		}
 	}
-	fastest := 0.0
-	for range periods {
+	periods := min(max(1, int(d/sample)), maxPeriods)
+	speeds := make([]float64, periods)
+	for i := range speeds {
 		var total time.Duration
 		done := 0
-		for done == 0 || total < d/periods {
+		for done == 0 || total < d/time.Duration(periods) {
 			taken, err := timed(iterations)
 			if err != nil {
 				return 0, err
@@ -90,7 +93,8 @@ func speed(ctx context.Context, d time.Duration, now func() time.Duration, run f
 			total += taken
 			done += iterations
 		}
-		fastest = max(fastest, float64(done)/max(total, 1).Seconds())
+		speeds[i] = float64(done) / max(total, 1).Seconds()
 	}
-	return fastest, nil
+	slices.Sort(speeds)
+	return speeds[periods/2], nil
 }
