@@ -42,15 +42,15 @@ func calibrate(most Argon2, d time.Duration, measure func(Argon2) (time.Duration
 		if err != nil {
 			return Argon2{}, err
 		}
-		blocks := a.blocks() * (float64(d) / float64(max(taken, 1)))
+		blocks := a.Blocks() * (float64(d) / float64(max(taken, 1)))
 		a.Memory = int(max(min(blocks/MinArgon2Time, float64(most.Memory)), float64(minMemory(most.CPUs))))
 		a.Time = int(max(min(blocks/float64(a.Memory), float64(most.Time)), MinArgon2Time))
 	}
 	return a, nil
 }
 
-// blocks returns how many blocks a derivation computes.
-func (a Argon2) blocks() float64 { return float64(a.Time) * float64(a.Memory) }
+// Blocks returns how many blocks a derivation computes.
+func (a Argon2) Blocks() float64 { return float64(a.Time) * float64(a.Memory) }
 
 func (a Argon2) measure(ctx context.Context) (time.Duration, error) {
 	begin := time.Now()
@@ -86,7 +86,7 @@ func (a Argon2) estimate(measure func(Argon2) (time.Duration, error)) (time.Dura
 		}
 		if taken >= enough || part.Time == a.Time {
 			const most = math.MaxInt64 / 2
-			return time.Duration(min(float64(taken)*(a.blocks()/part.blocks()), most)), nil
+			return time.Duration(min(float64(taken)*(a.Blocks()/part.Blocks()), most)), nil
 		}
 		if part.Time > a.Time/2 {
 			part.Time = a.Time

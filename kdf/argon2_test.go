@@ -176,7 +176,7 @@ func (m *blockMachine) measure(a Argon2) (time.Duration, error) {
 	if a.Memory > firstMemory {
 		per += m.beyond
 	}
-	return time.Duration(a.blocks()) * per, nil
+	return time.Duration(a.Blocks()) * per, nil
 }
 
 func TestCalibrateArgon2OnFakeMachine(t *testing.T) {

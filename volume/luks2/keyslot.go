@@ -1,0 +1,227 @@
+package luks2
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"serpcrypt/cipher/modes"
+	"serpcrypt/internal/hashes"
+	"serpcrypt/internal/secret"
+	"serpcrypt/kdf"
+	"serpcrypt/volume/keyslot"
+)
+
+var (
+	// ErrSlotUnused says that a slot cannot be opened by any passphrase.
+	ErrSlotUnused = errors.New("luks2: the key slot is not in use")
+	// ErrSlotUsed says that writing would destroy a key slot.
+	ErrSlotUsed = errors.New("luks2: the key slot is in use")
+)
+
+// SlotParams are what a new key slot is made from.
+type SlotParams struct {
+	KDF KDF // its salt does not count: a new one is made
+
+	AFHash     string // of the anti-forensic splitter; empty: that of the KDF, or sha256 with Argon2
+	Encryption string // of the area; empty: that of the segment, under a key as long as the volume's
+	KeySize    int    // of Encryption, in bytes
+
+	// Replace lets the slot take the place of one in use, which stays where it is
+	// until the header is written.
+	Replace bool
+}
+
+const argon2AFHash = "sha256" // as cryptsetup's
+
+// SealedSlot is a key slot that is ready to be written.
+type SealedSlot struct {
+	slot     int
+	fields   *Keyslot
+	material []byte // encrypted
+}
+
+// Slot returns the number of the slot.
+func (s *SealedSlot) Slot() int { return s.slot }
+
+// Area returns where the material is going to be, and how long it is, in bytes.
+func (s *SealedSlot) Area() (offset, size int64) {
+	return s.fields.Area.Offset, int64(len(s.material))
+}
+
+// SealSlot encrypts the volume key for a key slot, and for an area that is free
+// as long as the header does not change. It changes nothing yet.
+//
+// When ctx is done it returns the error of that, as kdf.Derive does. Others are
+// ErrSlotUsed, ErrNoSpace, ErrNoDigest, a *ParamError, a *modes.SpecError, an
+// *hashes.UnknownError, a *kdf.Argon2Error or a *kdf.MemoryError.
+func (h *Header) SealSlot(ctx context.Context, slot int, key, passphrase []byte, p SlotParams) (*SealedSlot, error) {
+	if slot < 0 || slot >= MaxSlots {
+		return nil, &ParamError{"key slot", fmt.Sprintf("%d (allowed: 0 to %d)", slot, MaxSlots-1)}
+	}
+	old := h.Keyslots[slot]
+	if old != nil && !p.Replace {
+		return nil, ErrSlotUsed
+	}
+	fields, err := h.newKeyslot(len(key), p)
+	if err != nil {
+		return nil, err
+	}
+	if old != nil {
+		fields.Priority = old.Priority
+	}
+	slotKey, err := fields.derive(ctx, passphrase)
+	if err != nil {
+		return nil, err
+	}
+	defer slotKey.Close()
+	material, err := fields.material().Seal(key, slotKey.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("luks2: %w", err)
+	}
+	return &SealedSlot{slot, fields, material}, nil
+}
+
+// WriteSlot puts a sealed slot in use: its material into the header's store w,
+// its fields into h. Both are to be synced and saved by the caller, in this
+// order.
+func (h *Header) WriteSlot(w io.WriterAt, s *SealedSlot) error {
+	d := h.volumeDigest()
+	if d == nil {
+		return ErrNoDigest
+	}
+	if _, err := w.WriteAt(s.material, s.fields.Area.Offset); err != nil {
+		return fmt.Errorf("luks2: key slot %d: %w", s.slot, err)
+	}
+	if h.Keyslots == nil {
+		h.Keyslots = map[int]*Keyslot{}
+	}
+	h.Keyslots[s.slot] = s.fields
+	for _, other := range h.Digests {
+		other.Keyslots = without(other.Keyslots, s.slot)
+	}
+	d.Keyslots = append(d.Keyslots, s.slot)
+	slices.Sort(d.Keyslots)
+	return nil
+}
+
+// RemoveSlot takes a key slot out of the header, and out of the digests and
+// tokens that name it; a digest goes too if it is left without any use. The
+// material stays where it is: its place is returned, in bytes, to be overwritten
+// when the header has been saved. The error is ErrSlotUnused.
+func (h *Header) RemoveSlot(slot int) (offset, size int64, err error) {
+	k := h.Keyslots[slot]
+	if k == nil {
+		return 0, 0, ErrSlotUnused
+	}
+	delete(h.Keyslots, slot)
+	for number, d := range h.Digests {
+		left := without(d.Keyslots, slot)
+		if len(left) < len(d.Keyslots) && len(left) == 0 && len(d.Segments) == 0 {
+			delete(h.Digests, number)
+		}
+		d.Keyslots = left
+	}
+	for _, t := range h.Tokens {
+		t.Keyslots = without(t.Keyslots, slot)
+	}
+	return k.Area.Offset, k.Area.Size, nil
+}
+
+// without returns a copy of a list that lacks a number.
+func without(numbers []int, number int) []int {
+	return slices.DeleteFunc(slices.Clone(numbers), func(n int) bool { return n == number })
+}
+
+// newKeyslot returns the fields of a new slot in a free area.
+func (h *Header) newKeyslot(keyLen int, p SlotParams) (*Keyslot, error) {
+	if err := p.KDF.checkNew(); err != nil {
+		return nil, err
+	}
+	if err := h.setDefaults(&p, keyLen); err != nil {
+		return nil, err
+	}
+	if _, err := hashes.New(p.AFHash); err != nil {
+		return nil, fmt.Errorf("luks2: %w", err)
+	}
+	spec, err := modes.ParseSpec(p.Encryption)
+	if err == nil {
+		err = spec.CheckKeySize(p.KeySize)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("luks2: %w", err)
+	}
+	size := AreaSize(keyLen)
+	offset, err := h.FreeArea(size)
+	if err != nil {
+		return nil, err
+	}
+	derivation := p.KDF
+	derivation.Hash, derivation.Salt = strings.ToLower(p.KDF.Hash), newSalt()
+	return &Keyslot{
+		Type:    KeyslotLUKS2,
+		KeySize: keyLen,
+		AF:      AF{Type: AFLUKS1, Stripes: keyslot.Stripes, Hash: strings.ToLower(p.AFHash)},
+		Area:    Area{Type: AreaRaw, Offset: offset, Size: size, Encryption: spec.String(), KeySize: p.KeySize},
+		KDF:     derivation,
+	}, nil
+}
+
+func (h *Header) setDefaults(p *SlotParams, keyLen int) error {
+	d := h.volumeDigest()
+	if d == nil {
+		return ErrNoDigest
+	}
+	if h.Segments[dataSegment] == nil || !h.isVolumeKeySize(d, keyLen) {
+		return &ParamError{"volume key", fmt.Sprintf("%d bytes are not its size", keyLen)}
+	}
+	if p.AFHash == "" {
+		p.AFHash = argon2AFHash
+		if p.KDF.Type == KDFPBKDF2 {
+			p.AFHash = p.KDF.Hash
+		}
+	}
+	if p.Encryption == "" {
+		p.Encryption, p.KeySize = h.Segments[dataSegment].Encryption, keyLen
+	}
+	return nil
+}
+
+// material is where and how the slot keeps the volume key.
+func (k *Keyslot) material() *keyslot.Material {
+	return &keyslot.Material{Offset: k.Area.Offset, KeyLen: k.KeySize, Hash: k.AF.Hash, Cipher: k.Area.Encryption}
+}
+
+// derive returns the key of the slot's area.
+func (k *Keyslot) derive(ctx context.Context, passphrase []byte) (*secret.Buffer, error) {
+	if k.KDF.Type == KDFPBKDF2 {
+		return kdf.PBKDF2(ctx, k.KDF.Hash, k.job(passphrase))
+	}
+	return k.KDF.argon2().Key(ctx, passphrase, k.KDF.Salt, k.Area.KeySize)
+}
+
+// job is the derivation of the area's key by PBKDF2.
+func (k *Keyslot) job(passphrase []byte) kdf.Job {
+	return kdf.Job{Password: passphrase, Salt: k.KDF.Salt, Iterations: k.KDF.Iterations, KeyLen: k.Area.KeySize}
+}
+
+func (k *KDF) argon2() kdf.Argon2 {
+	return kdf.Argon2{Variant: k.Type, Time: k.Time, Memory: k.Memory, CPUs: k.CPUs}
+}
+
+// checkNew keeps what is written to what cryptsetup does.
+func (k *KDF) checkNew() error {
+	switch k.Type {
+	case KDFPBKDF2:
+		return checkNewPBKDF2("", k.Hash, k.Iterations)
+	case KDFArgon2i, KDFArgon2id:
+		if err := k.argon2().CheckNew(); err != nil {
+			return fmt.Errorf("luks2: %w", err)
+		}
+		return nil
+	}
+	return &ParamError{"key derivation", fmt.Sprintf("unknown function %q (known: %s, %s, %s)", k.Type, KDFPBKDF2, KDFArgon2i, KDFArgon2id)}
+}
