@@ -18,12 +18,6 @@ import (
 	"serpcrypt/volume"
 )
 
-const (
-	defaultIterTime = 1000          // milliseconds
-	maxIterTime     = math.MaxInt32 // milliseconds, nearly 25 days
-	fewIterations   = 100000        // what a graphics card tries thousands of times a second
-)
-
 func createCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "create",
@@ -243,7 +237,7 @@ func asFlagError(err error) error {
 	var hash *hashes.UnknownError
 	switch {
 	case errors.As(err, &param):
-		flags := map[string]string{"UUID": "--uuid", "key size": "--key-size", "key slot": "--key-slot", "iterations": "--pbkdf-force-iterations", "payload offset": "--offset"}
+		flags := map[string]string{"UUID": "--uuid", "key size": "--key-size", "key slot": "--key-slot", "iterations": "--pbkdf-force-iterations", "payload offset": "--offset", "hash": "--hash", "key derivation": "--pbkdf", "label": "--label", "subsystem": "--subsystem"}
 		return usagef("%s: %s", flags[param.Param], param.Reason)
 	case errors.As(err, &spec):
 		return usagef("--cipher: %w", err)
@@ -251,6 +245,15 @@ func asFlagError(err error) error {
 		return usagef("--hash: %w", err)
 	}
 	return usagef("%w", err)
+}
+
+// namingFlag is asFlagError for errors that may be about something else.
+func namingFlag(err error) error {
+	var param *volume.ParamError
+	if errors.As(err, &param) {
+		return asFlagError(err)
+	}
+	return err
 }
 
 // makeContainer does the work. Until it is done nothing at the place looks
@@ -298,12 +301,6 @@ func makeContainer(ctx context.Context, want *creation, places *places, passphra
 	}
 	return newCreationReport(want, params, formatted.Header(), payload, times), nil
 }
-
-const (
-	slowTime    = time.Minute            // after which nobody thinks that it works
-	calibration = 500 * time.Millisecond // to find out how many iterations are wanted
-	estimation  = 30 * time.Millisecond  // to say how long they take
-)
 
 // chooseIterations finds how many iterations take iterTime, unless they are
 // given, and how long it will take to unlock.

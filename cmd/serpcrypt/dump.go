@@ -156,18 +156,36 @@ type headerDocument struct {
 }
 
 type slotDocument struct {
-	Slot           int      `json:"slot"`
-	State          string   `json:"state"`
-	Iterations     int      `json:"iterations"`
+	Slot       int    `json:"slot"`
+	State      string `json:"state"`
+	Priority   string `json:"priority,omitempty"` // of LUKS2: ignore, normal, prefer
+	KDF        string `json:"kdf,omitempty"`
+	Hash       string `json:"hash,omitempty"`
+	Iterations int    `json:"iterations"`
+	argon2Document
 	Salt           string   `json:"salt"`
+	Cipher         string   `json:"cipher,omitempty"` // of the material
 	MaterialOffset int64    `json:"material_offset"`
+	MaterialSize   int64    `json:"material_size,omitempty"`
 	Stripes        int      `json:"stripes"`
+	StripesHash    string   `json:"stripes_hash,omitempty"`
 	UnlockSeconds  *float64 `json:"unlock_seconds_estimated,omitempty"` // of a slot in use
 	SingleLane     *float64 `json:"unlock_seconds_single_lane,omitempty"`
 }
 
+// argon2Document is what a derivation by Argon2 costs.
+type argon2Document struct {
+	Passes    int `json:"argon2_passes,omitempty"`
+	MemoryKiB int `json:"argon2_memory_kib,omitempty"`
+	Lanes     int `json:"argon2_lanes,omitempty"`
+}
+
+func newArgon2Document(c volume.Argon2Cost) argon2Document {
+	return argon2Document{c.Time, c.MemoryKiB, c.Lanes}
+}
+
 func newHeaderDocument(path string, h *volume.Header, times map[int]unlockTimes) *headerDocument {
-	d := &headerDocument{
+	return &headerDocument{
 		Container:        path,
 		Type:             h.Type,
 		Version:          h.Version,
@@ -180,20 +198,46 @@ func newHeaderDocument(path string, h *volume.Header, times map[int]unlockTimes)
 		Digest:           hex.EncodeToString(h.Digest),
 		DigestSalt:       hex.EncodeToString(h.DigestSalt),
 		DigestIterations: h.DigestIterations,
+		KeySlots:         slotDocuments(h, times),
 	}
+}
+
+func slotDocuments(h *volume.Header, times map[int]unlockTimes) []slotDocument {
+	slots := []slotDocument{}
 	for i, s := range h.Slots {
 		slot := slotDocument{
 			Slot:           i,
 			State:          string(s.State),
+			Priority:       priorityName(h, s),
+			KDF:            s.KDF,
+			Hash:           s.Hash,
 			Iterations:     s.Iterations,
+			argon2Document: newArgon2Document(s.Argon2),
 			Salt:           hex.EncodeToString(s.Salt),
+			Cipher:         s.Cipher,
 			MaterialOffset: s.MaterialOffset,
+			MaterialSize:   s.MaterialSize,
 			Stripes:        s.Stripes,
+			StripesHash:    s.StripesHash,
 		}
 		if t, ok := times[i]; ok {
 			slot.UnlockSeconds, slot.SingleLane = &t.Here, &t.SingleLane
 		}
-		d.KeySlots = append(d.KeySlots, slot)
+		slots = append(slots, slot)
 	}
-	return d
+	return slots
+}
+
+// priorityName is empty where slots have none.
+func priorityName(h *volume.Header, s volume.Slot) string {
+	if h.LUKS1 != nil || s.State == volume.SlotDisabled {
+		return ""
+	}
+	switch s.Priority {
+	case volume.PriorityIgnore:
+		return "ignore"
+	case volume.PriorityPrefer:
+		return "prefer"
+	}
+	return "normal"
 }

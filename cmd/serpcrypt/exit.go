@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"serpcrypt/kdf"
 	"serpcrypt/volume"
 )
 
@@ -81,6 +82,7 @@ func explain(err error) (code int, hint string) {
 
 func codeOf(err error) int {
 	var interrupted *signalError
+	var memory *kdf.MemoryError
 	switch {
 	case err == nil:
 		return exitOK
@@ -89,9 +91,10 @@ func codeOf(err error) int {
 	case errors.Is(err, volume.ErrPassphrase), errors.Is(err, volume.ErrVolumeKey), errors.Is(err, volume.ErrReadOnly),
 		errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return exitPermission
-	case errors.Is(err, syscall.ENOMEM):
+	case errors.Is(err, syscall.ENOMEM), errors.As(err, &memory):
 		return exitMemory
-	case errors.Is(err, volume.ErrBusy), errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EBUSY), errors.Is(err, syscall.ETXTBSY):
+	case errors.Is(err, volume.ErrBusy), errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EBUSY), errors.Is(err, syscall.ETXTBSY),
+		errors.Is(err, volume.ErrSlotUsed), errors.Is(err, volume.ErrNoFreeSlot), errors.Is(err, volume.ErrLastKey):
 		return exitBusy
 	}
 	var number syscall.Errno
@@ -106,6 +109,7 @@ func codeOf(err error) int {
 }
 
 func hintOf(err error) string {
+	var memory *kdf.MemoryError
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return hintNoSpace
@@ -113,6 +117,12 @@ func hintOf(err error) string {
 		return hintBusy
 	case errors.Is(err, volume.ErrPassphrase):
 		return hintDamagedSlot
+	case errors.Is(err, volume.ErrSlotUsed), errors.Is(err, volume.ErrNoKeySlot):
+		return hintKeyList
+	case errors.Is(err, volume.ErrNoFreeSlot):
+		return "serpcrypt key remove makes room"
+	case errors.As(err, &memory):
+		return "close other programs, or use a machine with more memory"
 	case errors.Is(err, fs.ErrPermission):
 		return hintPermission
 	}

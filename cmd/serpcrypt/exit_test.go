@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"serpcrypt/kdf"
 	"serpcrypt/volume"
 )
 
@@ -23,7 +24,10 @@ func TestExplain(t *testing.T) {
 		{usagef("bad"), exitUsage, ""},
 		{volume.ErrPassphrase, exitPermission, hintDamagedSlot},
 		{volume.ErrVolumeKey, exitPermission, ""},
-		{volume.ErrNoKeySlot, exitUsage, ""},
+		{volume.ErrNoKeySlot, exitUsage, hintKeyList},
+		{volume.ErrSlotUsed, exitBusy, hintKeyList},
+		{volume.ErrLastKey, exitBusy, ""},
+		{fmt.Errorf("open: %w", &kdf.MemoryError{}), exitMemory, "close other programs, or use a machine with more memory"},
 		{volume.ErrTooLong, exitUsage, ""},
 		{&volume.SizeError{}, exitUsage, ""},
 		{fmt.Errorf("open: %w", volume.ErrBusy), exitBusy, hintBusy},

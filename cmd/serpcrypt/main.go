@@ -139,6 +139,7 @@ func commands() []*cli.Command {
 		dumpCommand(),
 		importCommand(),
 		exportCommand(),
+		keyCommand(),
 		resizeCommand(),
 		benchCommand(),
 		serveCommand(),

@@ -64,6 +64,7 @@ type keyRequest struct {
 	isNew      bool         // asked for twice
 	stdinTaken bool         // standard input brings data: ask on the terminal
 	flags      keyFileFlags // oldKeyFile if empty
+	anySlot    bool         // --key-slot is about something else
 }
 
 func (r keyRequest) keyFile() keyFileFlags {

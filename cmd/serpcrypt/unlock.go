@@ -23,14 +23,14 @@ func checkUnlockFlags(c *cli.Context, r keyRequest) error {
 	if err := checkKeyFlags(c, r); err != nil {
 		return err
 	}
-	if c.IsSet("key-slot") && c.Int("key-slot") < 0 {
+	if !r.anySlot && c.Int("key-slot") < 0 && c.IsSet("key-slot") {
 		return usagef("--key-slot must not be negative")
 	}
 	if !c.IsSet("volume-key-file") {
 		return nil
 	}
 	switch path := c.String("volume-key-file"); {
-	case c.IsSet("key-file"), c.IsSet("key-slot"):
+	case c.IsSet("key-file"), c.IsSet("key-slot") && !r.anySlot:
 		return usagef("--volume-key-file needs neither --key-file nor --key-slot")
 	case path == "":
 		return usagef("--volume-key-file is empty")
@@ -48,7 +48,10 @@ func unlock(ctx context.Context, c *cli.Context, at volume.Stores, r keyRequest)
 	if c.IsSet("volume-key-file") {
 		return readVolumeKey(ctx, c, at)
 	}
-	slot := c.Int("key-slot")
+	slot := volume.AnySlot
+	if !r.anySlot {
+		slot = c.Int("key-slot")
+	}
 	// A container that no passphrase opens needs none to be asked for.
 	header, err := volume.ReadHeader(at)
 	if err != nil {

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"serpcrypt/volume"
+)
+
+const hintKeyList = "serpcrypt key list shows which key slots are in use"
+
+func keyCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "key",
+		Usage:     "list, add, change, remove or test passphrases",
+		UsageText: "serpcrypt key list|add|change|remove|test [options] CONTAINER",
+		Subcommands: []*cli.Command{
+			keyListCommand(),
+			keyAddCommand(),
+			keyChangeCommand(),
+			keyRemoveCommand(),
+			keyTestCommand(),
+		},
+	}
+}
+
+func keyListCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "list",
+		Usage:       "show the key slots",
+		UsageText:   "serpcrypt key list [options] CONTAINER",
+		Description: "serpcrypt key list box.luks",
+		Flags:       []cli.Flag{headerFlag()},
+		Action:      runKeyList,
+	}
+}
+
+func keyTestCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "test",
+		Usage:       "try whether a passphrase opens the container, and which key slot",
+		UsageText:   "serpcrypt key test [options] CONTAINER",
+		Description: "serpcrypt key test box.luks",
+		Flags:       append([]cli.Flag{headerFlag()}, unlockFlags()...),
+		Action:      runKeyTest,
+	}
+}
+
+// headerStores returns where to find all that a header says, whatever has become
+// of the payload.
+func (f *container) headerStores() volume.Stores { return volume.Stores{Header: f.header} }
+
+// keyListDocument is what --json prints.
+type keyListDocument struct {
+	Container string         `json:"container"`
+	Type      string         `json:"type"`
+	KeySlots  []slotDocument `json:"key_slots"`
+}
+
+func runKeyList(c *cli.Context) error {
+	args, err := exactArgs(c, "CONTAINER")
+	if err != nil {
+		return err
+	}
+	path := args[0]
+	file, err := peekContainer(c, path)
+	if err != nil {
+		return err
+	}
+	defer file.close()
+	h, fault := volume.ReadHeader(file.headerStores())
+	if h == nil {
+		return fault
+	}
+	var times map[int]unlockTimes
+	if fault == nil {
+		if times, err = estimateUnlock(c.Context, h); err != nil {
+			return err
+		}
+	}
+	if c.Bool("json") {
+		err = printJSON(keyListDocument{path, h.Type, slotDocuments(h, times)})
+	} else {
+		showKeySlots(h, times)
+	}
+	if err != nil {
+		return err
+	}
+	return fault
+}
+
+// showKeySlots prints a line for each key slot.
+func showKeySlots(h *volume.Header, times map[int]unlockTimes) {
+	free := 0
+	for i, s := range h.Slots {
+		switch s.State {
+		case volume.SlotDisabled:
+			free++
+			continue
+		case volume.SlotInvalid:
+			infof("%2d  %-8s  the header says nothing about it that makes sense", i, s.State)
+			continue
+		}
+		line := fmt.Sprintf("%2d  %-8s  %s", i, s.State, describeSlot(s))
+		if t, known := times[i]; known {
+			line += fmt.Sprintf(": %v", t)
+		}
+		infof("%s%s", line, describePriority(s.Priority))
+	}
+	infof("%d of %d key slots are free", free, len(h.Slots))
+}
+
+func describeSlot(s volume.Slot) string {
+	return printable(describeKDF(volume.KeyParams{KDF: s.KDF, Hash: strings.ToLower(s.Hash), Iterations: s.Iterations, Argon2: s.Argon2}))
+}
+
+func describePriority(p volume.SlotPriority) string {
+	switch p {
+	case volume.PriorityIgnore:
+		return " (only used if it is named)"
+	case volume.PriorityPrefer:
+		return " (tried first)"
+	}
+	return ""
+}
+
+// keyTestDocument is what --json prints.
+type keyTestDocument struct {
+	Container string `json:"container"`
+	KeySlot   *int   `json:"key_slot"` // null: it was the volume key
+}
+
+// runKeyTest changes nothing and needs no lock, so it works on an open container
+// as well.
+func runKeyTest(c *cli.Context) error {
+	args, err := exactArgs(c, "CONTAINER")
+	if err != nil {
+		return err
+	}
+	path := args[0]
+	request := keyRequest{container: path}
+	if err := checkUnlockFlags(c, request); err != nil {
+		return err
+	}
+	file, err := peekContainer(c, path)
+	if err != nil {
+		return err
+	}
+	defer file.close()
+	key, err := unlock(c.Context, c, file.headerStores(), request)
+	if err != nil {
+		return err
+	}
+	defer key.Close()
+	switch {
+	case c.Bool("json"):
+		return printJSON(keyTestDocument{path, slotOrNil(key.Slot)})
+	case key.Slot == volume.AnySlot:
+		infof("this is the volume key of %s", path)
+	default:
+		infof("key slot %d of %s opens", key.Slot, path)
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"serpcrypt/internal/hashes"
+	"serpcrypt/kdf"
+	"serpcrypt/volume"
+)
+
+const (
+	defaultIterTime = 1000          // milliseconds
+	maxIterTime     = math.MaxInt32 // milliseconds, nearly 25 days
+	fewIterations   = 100000        // what a graphics card tries thousands of times a second
+
+	slowTime    = time.Minute            // after which nobody thinks that it works
+	calibration = 500 * time.Millisecond // to find out how many iterations are wanted
+	estimation  = 30 * time.Millisecond  // to say how long they take
+)
+
+// pbkdfFlags choose how a key is derived from a new passphrase.
+func pbkdfFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "pbkdf", Value: volume.PBKDF2, Usage: "derive keys from passphrases by `NAME`: pbkdf2, argon2id, argon2i"},
+		&cli.IntFlag{Name: "iter-time", Aliases: []string{"i"}, Value: defaultIterTime, Usage: "spend `MILLISECONDS` on a passphrase when unlocking here"},
+		&cli.IntFlag{Name: "pbkdf-force-iterations", DefaultText: "as --iter-time says", Usage: "make it `N` iterations instead, or passes of Argon2"},
+		&cli.IntFlag{Name: "pbkdf-memory", DefaultText: "as --iter-time says", Usage: "let Argon2 take so many `KIB` of memory"},
+		&cli.IntFlag{Name: "pbkdf-parallel", DefaultText: "one for each processor, up to 4", Usage: "let Argon2 compute `N` lanes at once"},
+		&cli.StringFlag{Name: "hash", DefaultText: "sha1 for a new container, else the container's", Usage: "`HASH` of PBKDF2: " + strings.Join(hashes.Names(), ", ")},
+	}
+}
+
+// slotCost is what a new key slot is to cost whoever opens it.
+type slotCost struct {
+	kdf        string
+	hash       string        // of PBKDF2; "": the container's
+	iterTime   time.Duration // 0: iterations say it
+	iterations int
+	memoryKiB  int // of Argon2; 0: what the time allows
+	lanes      int // of Argon2; 0: by default
+}
+
+// parseSlotCost finds everything that is wrong with pbkdfFlags.
+func parseSlotCost(c *cli.Context) (slotCost, error) {
+	s := slotCost{
+		kdf:        strings.ToLower(c.String("pbkdf")),
+		hash:       strings.ToLower(c.String("hash")),
+		iterations: c.Int("pbkdf-force-iterations"),
+		memoryKiB:  c.Int("pbkdf-memory"),
+		lanes:      c.Int("pbkdf-parallel"),
+	}
+	least := kdf.MinIterations
+	switch s.kdf {
+	case volume.PBKDF2:
+		if c.IsSet("pbkdf-memory") || c.IsSet("pbkdf-parallel") {
+			return s, usagef("--pbkdf-memory and --pbkdf-parallel are for Argon2: --pbkdf argon2id")
+		}
+	case volume.Argon2i, volume.Argon2id:
+		least = kdf.MinArgon2Time
+		if c.IsSet("hash") {
+			return s, usagef("--hash is for PBKDF2: Argon2 has its own")
+		}
+	default:
+		return s, usagef("--pbkdf: unknown function %q (known: %s, %s, %s)", c.String("pbkdf"), volume.PBKDF2, volume.Argon2id, volume.Argon2i)
+	}
+	if s.hash != "" {
+		if _, err := hashes.New(s.hash); err != nil {
+			return s, usagef("--hash: %w", err)
+		}
+	}
+	switch {
+	case c.IsSet("pbkdf-force-iterations") && c.IsSet("iter-time"):
+		return s, usagef("--iter-time and --pbkdf-force-iterations exclude each other")
+	case c.IsSet("pbkdf-force-iterations") && s.iterations < least:
+		return s, usagef("--pbkdf-force-iterations must be at least %d", least)
+	case c.IsSet("pbkdf-force-iterations"):
+	case c.Int("iter-time") < 1:
+		return s, usagef("--iter-time must be at least 1")
+	case c.Int("iter-time") > maxIterTime:
+		return s, usagef("--iter-time must be at most %d", maxIterTime)
+	default:
+		s.iterTime = time.Duration(c.Int("iter-time")) * time.Millisecond
+	}
+	if c.IsSet("pbkdf-memory") && s.memoryKiB < kdf.MinArgon2Memory {
+		return s, usagef("--pbkdf-memory must be at least %d", kdf.MinArgon2Memory)
+	}
+	if c.IsSet("pbkdf-parallel") && s.lanes < 1 {
+		return s, usagef("--pbkdf-parallel must be at least 1")
+	}
+	return s, s.checkArgon2()
+}
+
+// checkArgon2 tries the costs that are given with harmless ones for the others.
+func (s slotCost) checkArgon2() error {
+	if s.kdf == volume.PBKDF2 {
+		return nil
+	}
+	lanes := max(s.lanes, 1)
+	a := kdf.Argon2{Variant: s.kdf, Time: max(s.iterations, kdf.MinArgon2Time), Memory: s.memoryKiB, CPUs: lanes}
+	if a.Memory == 0 {
+		a.Memory = kdf.MaxArgon2Memory
+	}
+	var wrong *kdf.Argon2Error
+	if err := a.CheckNew(); errors.As(err, &wrong) {
+		flags := map[string]string{"time": "--pbkdf-force-iterations", "memory in KiB": "--pbkdf-memory", "cpus": "--pbkdf-parallel"}
+		return usagef("%s: %s", flags[wrong.Param], wrong.Reason)
+	}
+	return nil
+}
+
+// forSlot finds the parameters of a key slot that is to be added to a container,
+// and how long it will take to open.
+func (s slotCost) forSlot(ctx context.Context, h *volume.Header) (volume.KeyParams, unlockTimes, error) {
+	p := volume.KeyParams{KDF: s.kdf, Hash: s.hash, Iterations: s.iterations}
+	if s.kdf != volume.PBKDF2 {
+		cost, err := s.argon2(ctx)
+		if err != nil {
+			return p, unlockTimes{}, err
+		}
+		p.Iterations = 0
+		p.Argon2 = volume.Argon2Cost{Time: cost.Time, MemoryKiB: cost.Memory, Lanes: cost.CPUs}
+		here, err := cost.Estimate(ctx)
+		return p, unlockTimes{here.Seconds(), here.Seconds()}, err
+	}
+	hash := s.hash
+	if hash == "" {
+		hash = h.Hash
+	}
+	d := estimation
+	if s.iterTime > 0 {
+		d = calibration
+	}
+	speeds, err := measureSpeeds(ctx, h.Cipher+"-"+h.Mode, hash, h.KeyBytes, d)
+	if err != nil {
+		return p, unlockTimes{}, err
+	}
+	if s.iterTime > 0 {
+		rest := s.iterTime - speeds.here.Time(0, h.DigestIterations)
+		n := rest.Seconds() * speeds.here.Slot
+		p.Iterations = int(min(max(n, kdf.MinIterations), kdf.MaxIterations))
+	}
+	return p, speeds.times(p.Iterations, h.DigestIterations), nil
+}
+
+// argon2 finds the costs that are not given.
+func (s slotCost) argon2(ctx context.Context) (kdf.Argon2, error) {
+	a := kdf.Argon2{Variant: s.kdf, Time: s.iterations, Memory: s.memoryKiB, CPUs: s.lanes}
+	if a.CPUs == 0 {
+		a.CPUs = min(4, runtime.GOMAXPROCS(0))
+	}
+	if a.Memory == 0 {
+		calibrated, err := kdf.CalibrateArgon2(ctx, s.kdf, max(s.iterTime, defaultIterTime*time.Millisecond))
+		if err != nil || s.iterTime > 0 && s.lanes == 0 {
+			return calibrated, err
+		}
+		a.Memory = calibrated.Memory
+	}
+	if a.Time == 0 {
+		a.Time = kdf.MinArgon2Time
+		least, err := a.Estimate(ctx)
+		if err != nil {
+			return a, err
+		}
+		passes := float64(kdf.MinArgon2Time) * float64(s.iterTime) / float64(max(least, 1))
+		a.Time = int(min(max(passes, kdf.MinArgon2Time), kdf.MaxArgon2Time))
+	}
+	return a, nil
+}
+
+// warnOf says what is unwise about a key slot, or takes long.
+func warnOf(p volume.KeyParams, times unlockTimes) {
+	if p.KDF == volume.PBKDF2 && p.Iterations < fewIterations {
+		warnf("%d iterations are few: a passphrase that can be guessed will be", p.Iterations)
+	}
+	if about := seconds(times.Here); about > slowTime {
+		notef("the key slot takes about %s to make, and to open here", formatAbout(about))
+	}
+}
+
+// describeKDF names the function and its costs, for people.
+func describeKDF(p volume.KeyParams) string {
+	if p.KDF == volume.PBKDF2 {
+		return fmt.Sprintf("PBKDF2-%s, %d iterations", p.Hash, p.Iterations)
+	}
+	name := strings.Replace(p.KDF, "argon2", "Argon2", 1)
+	return fmt.Sprintf("%s, %d passes over %s, lanes: %d", name, p.Argon2.Time, formatSize(int64(p.Argon2.MemoryKiB)<<10), p.Argon2.Lanes)
+}
