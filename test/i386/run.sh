@@ -15,7 +15,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 
 # The slowest first. volume would take as long as all of these.
-packages='cipher/modes volume/luks1 cipher/serpent hash/sha1 volume/af kdf internal/hashes internal/secret'
+packages='cipher/modes volume/luks1 volume/keyslot cipher/serpent hash/sha1 volume/af kdf internal/hashes internal/secret'
 with_avx='cipher/serpent hash/sha1'
 
 pack() { # pack ARCHITECTURE PACKAGE
