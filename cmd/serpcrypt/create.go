@@ -401,9 +401,9 @@ func (r *creationReport) show(asJSON bool) error {
 
 // backupCommand copies the header.
 func (r *creationReport) backupCommand() string {
+	words := "serpcrypt header backup "
 	if r.HeaderFile != "" {
-		return fmt.Sprintf("cp %s %s", shellQuote(r.HeaderFile), shellQuote(r.HeaderFile+".copy"))
+		words += "--header " + shellQuote(r.HeaderFile) + " "
 	}
-	const block = 4096
-	return fmt.Sprintf("dd if=%s of=%s bs=%d count=%d", shellQuote(r.Container), shellQuote(r.Container+".header"), block, r.PayloadOffset/block)
+	return words + shellQuote(r.Container) + " " + shellQuote(r.Container+".header")
 }

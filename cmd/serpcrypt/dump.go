@@ -38,7 +38,7 @@ func runDump(c *cli.Context) error {
 		return err
 	}
 	defer file.close()
-	h, fault := volume.ReadHeader(file.stores())
+	h, fault := volume.ReadHeader(file.headerStores())
 	if h == nil {
 		return fault
 	}

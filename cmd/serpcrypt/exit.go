@@ -100,8 +100,9 @@ func codeOf(err error) int {
 	var number syscall.Errno
 	var badFormat *volume.FormatError
 	var badFile *volume.FileError
+	var foreign *volume.ForeignBackupError
 	switch {
-	case errors.As(err, &badFormat), errors.As(err, &badFile), errors.As(err, &number),
+	case errors.As(err, &badFormat), errors.As(err, &badFile), errors.As(err, &foreign), errors.As(err, &number),
 		errors.Is(err, fs.ErrNotExist), errors.Is(err, io.ErrUnexpectedEOF):
 		return exitBad
 	}
@@ -110,6 +111,7 @@ func codeOf(err error) int {
 
 func hintOf(err error) string {
 	var memory *kdf.MemoryError
+	var foreign *volume.ForeignBackupError
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return hintNoSpace
@@ -121,6 +123,8 @@ func hintOf(err error) string {
 		return hintKeyList
 	case errors.Is(err, volume.ErrNoFreeSlot):
 		return "serpcrypt key remove makes room"
+	case errors.As(err, &foreign):
+		return "--force restores it all the same"
 	case errors.As(err, &memory):
 		return "close other programs, or use a machine with more memory"
 	case errors.Is(err, fs.ErrPermission):

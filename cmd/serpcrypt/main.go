@@ -140,7 +140,11 @@ func commands() []*cli.Command {
 		importCommand(),
 		exportCommand(),
 		keyCommand(),
+		headerCommand(),
 		resizeCommand(),
+		eraseCommand(),
+		repairCommand(),
+		configCommand(),
 		benchCommand(),
 		serveCommand(),
 	}

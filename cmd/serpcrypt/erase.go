@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"serpcrypt/volume"
+)
+
+func eraseCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "erase",
+		Usage:       "destroy every key slot, and with them the container's content",
+		UsageText:   "serpcrypt erase [options] CONTAINER",
+		Description: "serpcrypt erase box.luks",
+		Flags:       []cli.Flag{headerFlag()},
+		Action:      runErase,
+	}
+}
+
+// runErase works on an open container as well, which stays open: whoever is in a
+// hurry should not have to close it first.
+func runErase(c *cli.Context) error {
+	if err := refuseJSON(c); err != nil {
+		return err
+	}
+	args, err := exactArgs(c, "CONTAINER")
+	if err != nil {
+		return err
+	}
+	path := args[0]
+	file, err := editContainer(c, path)
+	if err != nil {
+		return err
+	}
+	defer file.close()
+	header, err := volume.ReadHeader(file.headerStores())
+	if header == nil {
+		return err
+	}
+	loss := fmt.Sprintf("all %d key slots in use of %s will be destroyed: nobody will ever open it again, unless there is a backup of its header", countSlots(header), path)
+	if err := confirm(c.Context, loss); err != nil {
+		return err
+	}
+	if err := volume.Erase(c.Context, file.header); err != nil {
+		return err
+	}
+	infof("Every key slot of %s is destroyed", path)
+	if open := whereOpenNow(path); open != "" {
+		warnf("%s stays open at %s until it is closed", path, open)
+	}
+	return nil
+}
+
+// whereOpenNow is whereOpen for a path as a person calls it.
+func whereOpenNow(path string) string {
+	resolved, err := resolvePath(path)
+	if err != nil {
+		return ""
+	}
+	return whereOpen(resolved)
+}
