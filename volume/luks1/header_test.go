@@ -175,7 +175,7 @@ func TestValidate(t *testing.T) {
 		{"cipher name without NUL", func(h *Header) { h.CipherName = name(strings.Repeat("s", 32)) }, "cipher name", -1, 8, "NUL"},
 		{"cipher name not text", func(h *Header) { h.CipherName = name("serpent\x80") }, "cipher name", -1, 8, "no text"},
 		{"cipher name empty", func(h *Header) { h.CipherName = Name{} }, "cipher name", -1, 8, "unknown"},
-		{"other cipher", func(h *Header) { h.CipherName = name("aes") }, "cipher name", -1, 8, `"aes"`},
+		{"other cipher", func(h *Header) { h.CipherName = name("twofish") }, "cipher name", -1, 8, `"twofish"`},
 		{"cipher mode without NUL", func(h *Header) { h.CipherMode = name(strings.Repeat("x", 32)) }, "cipher mode", -1, 40, "NUL"},
 		{"cipher mode not text", func(h *Header) { h.CipherMode = name("xts\n") }, "cipher mode", -1, 40, "no text"},
 		{"cipher mode empty", func(h *Header) { h.CipherMode = Name{} }, "cipher mode", -1, 40, "mode"},

@@ -275,7 +275,7 @@ func TestNewRefuses(t *testing.T) {
 		edit  func(p *Params)
 		typed func(error) bool
 	}{
-		{"unknown cipher", func(p *Params) { p.Spec = "aes-xts-plain64" }, isSpec},
+		{"unknown cipher", func(p *Params) { p.Spec = "twofish-xts-plain64" }, isSpec},
 		{"no mode", func(p *Params) { p.Spec = "serpent" }, isSpec},
 		{"key size", func(p *Params) { p.KeyBytes = 63 }, isSpec},
 		{"no key", func(p *Params) { p.KeyBytes = 0 }, isSpec},
