@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -190,8 +191,20 @@ func (i *Image) Unpack(t testing.TB) []byte {
 	return content
 }
 
+// Head returns the first n bytes of the container, or all if it has fewer. It
+// does not take as long as Unpack, and checks nothing.
+func (i *Image) Head(t testing.TB, n int64) []byte {
+	t.Helper()
+	return unxz(t, i.packed, n)
+}
+
 // Unxz returns what is packed in the .xz file at path.
 func Unxz(t testing.TB, path string) []byte {
+	t.Helper()
+	return unxz(t, path, math.MaxInt64)
+}
+
+func unxz(t testing.TB, path string, limit int64) []byte {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
@@ -202,7 +215,7 @@ func Unxz(t testing.TB, path string) []byte {
 	if err != nil {
 		t.Fatalf("golden: %s: %v", path, err)
 	}
-	content, err := io.ReadAll(r)
+	content, err := io.ReadAll(io.LimitReader(r, limit))
 	if err != nil {
 		t.Fatalf("golden: %s: %v", path, err)
 	}
