@@ -23,7 +23,7 @@ concurrent='./cipher/modes ./kdf ./volume ./internal/...'
 not_raced='^(TestPBKDF2ManyIterations|TestEverySuiteIsComplete)$'
 # What has assembly, or depends on the width of int or the order of bytes; and
 # what stands on it.
-portable='./cipher/... ./hash/... ./internal/hashes ./internal/secret ./kdf ./volume/...'
+portable='./cipher/... ./hash/... ./internal/hashes ./internal/secret ./internal/whirlpool ./kdf ./volume/...'
 # What an emulator is no good for: it hides the flags of memory, knows no limit of
 # it, cannot start the test program a second time, nor what go run builds for its
 # processor; and sixteen million iterations take minutes.

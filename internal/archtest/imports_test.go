@@ -20,7 +20,7 @@ const module = "serpcrypt"
 // those of layers below its own.
 var layers = [][]string{
 	{"internal/secret", "internal/cpucycles", "internal/fsprobe", "internal/skip", "internal/faultstore",
-		"internal/fusefs", "internal/loopdev", "internal/archtest", "internal/asmtest"},
+		"internal/fusefs", "internal/loopdev", "internal/whirlpool", "internal/archtest", "internal/asmtest"},
 	{"cipher/serpent", "hash/sha1", "internal/golden"},
 	{"internal/hashes"},
 	{"cipher/modes", "kdf"},
@@ -37,7 +37,7 @@ var only = map[string][]string{
 	"github.com/hanwen/go-fuse":  {"internal/fusefs"},
 	"github.com/klauspost/cpuid": {"cipher/serpent", "hash/sha1", "internal/bench"},
 	"github.com/urfave/cli":      {"cmd/serpcrypt"},
-	"golang.org/x/crypto":        {"kdf"},
+	"golang.org/x/crypto":        {"kdf", "internal/hashes"},
 	"golang.org/x/term":          {"cmd/serpcrypt"},
 	module + "/internal/fusefs":  {"cmd/serpcrypt"},
 	module + "/internal/loopdev": {"cmd/serpcrypt"},
