@@ -74,7 +74,11 @@ func (w *watch) look() {
 
 func (w *watch) add(h hash.Hash) hash.Hash {
 	w.hashes = append(w.hashes, h)
-	return &watchedHash{h, h.(saved), w}
+	watched := watchedHash{h, w}
+	if state, ok := h.(saved); ok {
+		return &watchedSavedHash{watched, state}
+	}
+	return &watched
 }
 
 // remember is called with the same few places over and over, and most of the
@@ -104,6 +108,7 @@ func (w *watch) wipe() {
 }
 
 // saved is a hash whose state HMAC can save once and restore in each iteration.
+// With any other, such as ripemd160, it hashes its pads anew.
 type saved interface {
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler
@@ -111,8 +116,12 @@ type saved interface {
 
 type watchedHash struct {
 	hash.Hash
-	saved
 	watch *watch
+}
+
+type watchedSavedHash struct {
+	watchedHash
+	saved
 }
 
 func (h *watchedHash) Write(p []byte) (int, error) {
@@ -129,7 +138,7 @@ func (h *watchedHash) Sum(b []byte) []byte {
 	return sum
 }
 
-func (h *watchedHash) MarshalBinary() ([]byte, error) {
+func (h *watchedSavedHash) MarshalBinary() ([]byte, error) {
 	state, err := h.saved.MarshalBinary()
 	h.watch.remember(state)
 	return state, err

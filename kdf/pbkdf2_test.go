@@ -45,6 +45,13 @@ func TestPBKDF2KnownAnswers(t *testing.T) {
 			"c02d470a285a0501bad999bfe943c08f050235d7d68b1da55e63f73b60a57fce"},
 		{"SHA512", longPassword, longSalt, 4096, "8c0511f4c6e597c6ac6315d8f0362e225f3c501495ba23b868c005174dc4ee71" +
 			"115b59f9e60cd9532fa33e0f75aefe30225c583a186cd82bd4daea9724a3d3b8"},
+		// Nor for these: the same inputs through both OpenSSL and libgcrypt.
+		{"ripemd160", "password", "salt", 1, "b725258b125e0bacb0e2307e34feb16a4d0d6aed6cb4b0eee4"},
+		{"ripemd160", longPassword, longSalt, 4096, "503b9a069633b261b2d3e4f21c5d0cafeb3f5008aec25ed214"},
+		{"whirlpool", "password", "salt", 1, "7e25009bf8afade8ab33911d331b5b3e987fc7c3e2d5fdb3f33c183e837c3578" +
+			"50a75eb8baad2c05b1e3bc7068c2a2d5c0f3e586f401610ad02f525c8fcf2cbd"},
+		{"Whirlpool", longPassword, longSalt, 4096, "b704488bcc9371a5fa3a7eb6e7555549a96eae3d572c0d505e1970f8460425d0" +
+			"ccc4cdb091f23082da6f94d3e594012075443491b608d81af37952c205403ad3"},
 	} {
 		t.Run(fmt.Sprintf("%s,iterations=%d,len=%d", v.hash, v.iterations, len(v.key)/2), func(t *testing.T) {
 			key, err := PBKDF2(background, v.hash, Job{[]byte(v.password), []byte(v.salt), v.iterations, len(v.key) / 2})

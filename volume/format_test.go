@@ -194,7 +194,7 @@ func TestFormatRefuses(t *testing.T) {
 		size  int64
 		typed func(error) bool
 	}{
-		{"cipher", func(p *Params) { p.Cipher = "aes-xts-plain64" }, 8 << 20, isSpec},
+		{"cipher", func(p *Params) { p.Cipher = "twofish-xts-plain64" }, 8 << 20, isSpec},
 		{"key size", func(p *Params) { p.KeyBits = 136 }, 8 << 20, isSpec},
 		{"key size not in bytes", func(p *Params) { p.KeyBits = 129 }, 8 << 20, isParam},
 		{"hash", func(p *Params) { p.Hash = "md5" }, 8 << 20, isHash},

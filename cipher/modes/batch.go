@@ -38,7 +38,7 @@ func (s *Sectors) cryptBatches(dst, src []byte, first uint64, scratch []byte, en
 	for len(src) > 0 {
 		n := min(len(src), batch)
 		ivs := scratch[:n/s.sectorSize*ivSize]
-		s.makeIVs(ivs, first)
+		s.makeIVs(ivs, first, dst)
 		s.cryptBatch(dst[:n], src[:n], ivs, encrypt)
 		dst, src = dst[n:], src[n:]
 		first += uint64(n / unitSize)
@@ -48,6 +48,10 @@ func (s *Sectors) cryptBatches(dst, src []byte, first uint64, scratch []byte, en
 }
 
 func (s *Sectors) cryptBatch(dst, src, ivs []byte, encrypt bool) {
+	if s.blocks.data != nil && s.mode != modeLRW {
+		s.blocks.crypt(s.mode, dst, src, ivs, s.sectorSize, encrypt)
+		return
+	}
 	data := &s.keys.data
 	switch s.mode {
 	case modeXTS:

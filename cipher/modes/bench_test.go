@@ -17,7 +17,7 @@ func BenchmarkRun(b *testing.B) {
 	const maxSize = 1 << 20
 	data := make([]byte, maxSize)
 	tweaks := make([]byte, maxSize) // one for each block
-	for _, spec := range oneSpecPerMode {
+	for _, spec := range serpentSpecs {
 		for _, kernel := range serpent.Kernels() {
 			for _, sectorSize := range []int{512, 4096} {
 				s := newSectors(b, spec, longestKey(b, spec), sectorSize, kernel)

@@ -34,7 +34,7 @@ func FuzzKernels(f *testing.F) {
 		portable.Encrypt(encrypted, src, first)
 		portable.Decrypt(decrypted, src, first)
 		got := make([]byte, len(src))
-		for _, kernel := range serpent.Kernels() {
+		for _, kernel := range kernelsOf(name) {
 			s := newSectors(t, name, key, sectorSize, kernel)
 			for _, c := range []struct {
 				op        string

@@ -48,8 +48,9 @@ func benbiShift(m mode) uint {
 }
 
 // makeIVs writes an IV for each 16 bytes of ivs: the first for the sector
-// numbered first, and so on. Numbers wrap around at 2^64.
-func (s *Sectors) makeIVs(ivs []byte, first uint64) {
+// numbered first, and so on. Numbers wrap around at 2^64. room has a block, and
+// is afterwards as it was.
+func (s *Sectors) makeIVs(ivs []byte, first uint64, room []byte) {
 	step := uint64(s.sectorSize / unitSize)
 	switch s.iv {
 	case ivNull:
@@ -65,7 +66,11 @@ func (s *Sectors) makeIVs(ivs []byte, first uint64) {
 		bigEndianIVs(ivs, first<<shift+1, step<<shift)
 	case ivESSIV:
 		littleEndianIVs(ivs, first, step, math.MaxUint64)
-		s.keys.essiv.EncryptBlocks(ivs, ivs)
+		if s.blocks.essiv != nil {
+			encryptIVs(s.blocks.essiv, ivs, room)
+		} else {
+			s.keys.essiv.EncryptBlocks(ivs, ivs)
+		}
 	}
 }
 

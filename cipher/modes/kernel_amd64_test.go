@@ -19,7 +19,7 @@ func TestWhichKernelRuns(t *testing.T) {
 	if len(vectorKernels) == 0 {
 		t.Fatal("no vector kernel, and every amd64 CPU has SSE2")
 	}
-	for _, spec := range oneSpecPerMode {
+	for _, spec := range serpentSpecs {
 		key := longestKey(t, spec)
 		for _, run := range []struct{ sectors, sectorSize int }{
 			{1, 512}, {2, 512}, {3, 512}, {5, 512}, {8, 512}, {9, 512}, {18, 512}, {96, 512}, {192, 512}, {193, 512}, {400, 512},

@@ -53,9 +53,12 @@ func (s *Sectors) cryptLRW(dst, src, ivs []byte, encrypt bool) {
 			inSector = (inSector + part) % s.sectorSize
 		}
 		tweaks := scratch.tweaks[:n]
-		if encrypt {
+		switch {
+		case s.blocks.data != nil:
+			s.blocks.crypt(modeLRW, dst[:n], src[:n], tweaks, serpent.BlockSize, encrypt)
+		case encrypt:
 			s.keys.data.EncryptXEX(dst[:n], src[:n], tweaks)
-		} else {
+		default:
 			s.keys.data.DecryptXEX(dst[:n], src[:n], tweaks)
 		}
 		dst, src = dst[n:], src[n:]

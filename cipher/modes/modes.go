@@ -1,6 +1,6 @@
 // Package modes encrypts and decrypts runs of disk sectors, as the
 // specification of a container says: "serpent-xts-plain64",
-// "serpent-cbc-essiv:sha256" and so on. Everything is as in Linux dm-crypt
+// "aes-cbc-essiv:sha256" and so on. Everything is as in Linux dm-crypt
 // (drivers/md/dm-crypt.c), including combinations that are there for old
 // containers and are no good choice for a new one.
 //
@@ -29,10 +29,19 @@
 //     by the mode's blocks in 512 bytes, and there a block is a byte.
 //   - essiv:HASH: as plain64, then encrypted under the hash of the whole volume
 //     key (for xts and lrw too). A digest of less than 32 bytes is a short key,
-//     which Serpent pads itself.
+//     which Serpent pads itself; AES takes one of 16, 24 or 32 bytes. Hashes have
+//     dm-crypt's names: rmd160 is ripemd160.
+//
+// Serpent runs by its kernels, many blocks at a time. AES is there to open what
+// others have made, above all the key slots of LUKS2, and runs by crypto/aes, a
+// block at a time. That keeps its round keys on Go's heap: they are not locked
+// and may be swapped out or dumped, and Wipe overwrites them as far as crypto/aes
+// lets it.
 package modes
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"fmt"
 	"slices"
 	"unsafe"
@@ -64,9 +73,10 @@ type Sectors struct {
 	kernel     serpent.Kernel
 	keys       *keys
 	freeKeys   func()
+	blocks     blockwise // where the cipher is not Serpent
 }
 
-// keys live in locked memory; what the mode and the IV do not need stays zero.
+// keys live in locked memory; what cipher, mode and IV do not need stays zero.
 type keys struct {
 	data  serpent.Cipher
 	tweak serpent.Cipher // XTS
@@ -75,8 +85,9 @@ type keys struct {
 }
 
 // New returns the sector cipher that spec describes, under a copy of the volume
-// key. It is to be wiped after use. The error is a *SpecError for a wrong
-// specification or key size, and a SectorSizeError.
+// key. It is to be wiped after use. The kernel is for Serpent; other ciphers have
+// none. The error is a *SpecError for a wrong specification or key size, a
+// SectorSizeError, or a *serpent.KernelError.
 func New(spec string, key []byte, sectorSize int, kernel serpent.Kernel) (*Sectors, error) {
 	parsed, err := ParseSpec(spec)
 	if err != nil {
@@ -95,7 +106,7 @@ func New(spec string, key []byte, sectorSize int, kernel serpent.Kernel) (*Secto
 	}
 	s.keys, s.freeKeys = secret.Value[keys]()
 	clearStack() // lest it grows, and its old place keeps what was there
-	err = s.setKeys(key, parsed.IVHash, kernel)
+	err = s.setKeys(key, parsed, kernel)
 	clearStack()
 	if err != nil {
 		s.Wipe()
@@ -105,9 +116,21 @@ func New(spec string, key []byte, sectorSize int, kernel serpent.Kernel) (*Secto
 	return s, nil
 }
 
-func (s *Sectors) setKeys(key []byte, essivHash string, kernel serpent.Kernel) error {
-	if essivHash != "" {
-		if err := initESSIV(&s.keys.essiv, key, essivHash, kernel); err != nil {
+func (s *Sectors) setKeys(key []byte, spec Spec, kernel serpent.Kernel) error {
+	setKey := func(c *serpent.Cipher, b *cipher.Block, key []byte) (err error) {
+		if spec.Cipher == aesName {
+			*b, err = aes.NewCipher(key)
+			return err
+		}
+		return c.Init(key, kernel)
+	}
+	if spec.IVHash != "" {
+		essivKey, err := newESSIVKey(key, spec)
+		if err != nil {
+			return err
+		}
+		defer essivKey.Close()
+		if err := setKey(&s.keys.essiv, &s.blocks.essiv, essivKey.Bytes()); err != nil {
 			return err
 		}
 	}
@@ -116,7 +139,7 @@ func (s *Sectors) setKeys(key []byte, essivHash string, kernel serpent.Kernel) e
 	case modeXTS:
 		half := len(key) / 2
 		dataKey = key[:half]
-		if err := s.keys.tweak.Init(key[half:], kernel); err != nil {
+		if err := setKey(&s.keys.tweak, &s.blocks.tweak, key[half:]); err != nil {
 			return err
 		}
 	case modeLRW:
@@ -124,7 +147,7 @@ func (s *Sectors) setKeys(key []byte, essivHash string, kernel serpent.Kernel) e
 		dataKey = key[:split]
 		s.keys.lrw.init(key[split:])
 	}
-	return s.keys.data.Init(dataKey, kernel)
+	return setKey(&s.keys.data, &s.blocks.data, dataKey)
 }
 
 // clearStack makes room for more than setKeys takes, and overwrites it: the
@@ -136,29 +159,32 @@ func clearStack() {
 	secret.Wipe(room[:])
 }
 
-// initESSIV sets c's key to the digest of the volume key.
-func initESSIV(c *serpent.Cipher, key []byte, hashName string, kernel serpent.Kernel) error {
-	newHash, err := hashes.New(hashName)
+// newESSIVKey returns the digest of the volume key.
+func newESSIVKey(key []byte, spec Spec) (*secret.Buffer, error) {
+	newHash, err := essivHash(spec.IVHash)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	digest := secret.New(maxCipherKeySize)
-	defer digest.Close()
 	h := newHash()
 	defer hashes.Wipe(h)
 	h.Write(key)
+	digest := secret.New(maxCipherKeySize)
 	n := len(h.Sum(digest.Bytes()[:0]))
-	// Serpent's own padding of short keys: a one bit, then zeros.
-	if n < maxCipherKeySize {
+	switch {
+	case spec.Cipher != serpentName:
+		digest.Truncate(n)
+	case n < maxCipherKeySize:
+		// Serpent's own padding of short keys: a one bit, then zeros.
 		digest.Bytes()[n] = 1
 	}
-	return c.Init(digest.Bytes(), kernel)
+	return digest, nil
 }
 
 // SectorSize returns the size of a sector in bytes.
 func (s *Sectors) SectorSize() int { return s.sectorSize }
 
-// Kernel returns the kernel that does the work; it is never serpent.Auto.
+// Kernel returns Serpent's kernel that does the work, never serpent.Auto. Another
+// cipher has none, and it is serpent.Auto.
 func (s *Sectors) Kernel() serpent.Kernel { return s.kernel }
 
 // Wipe overwrites and frees the keys. No other method may run meanwhile or
@@ -166,6 +192,7 @@ func (s *Sectors) Kernel() serpent.Kernel { return s.kernel }
 func (s *Sectors) Wipe() {
 	s.keys = nil
 	s.freeKeys()
+	s.blocks.wipe()
 }
 
 // Encrypt writes the encryption of src to dst. src is any number of whole
@@ -191,6 +218,8 @@ func (s *Sectors) crypt(dst, src []byte, first uint64, encrypt bool) {
 		panic("modes: invalid buffer overlap")
 	}
 	switch {
+	case s.mode == modeECB && s.blocks.data != nil:
+		s.blocks.crypt(modeECB, dst, src, nil, s.sectorSize, encrypt)
 	case s.mode == modeECB && encrypt:
 		s.keys.data.EncryptBlocks(dst, src)
 	case s.mode == modeECB:

@@ -3,6 +3,7 @@ package modes
 import (
 	"bufio"
 	"bytes"
+	"crypto/aes"
 	"crypto/cipher"
 	"crypto/sha256"
 	"encoding/binary"
@@ -93,7 +94,7 @@ func TestDMCrypt(t *testing.T) {
 		for i := range key {
 			key[i] = byte(7*i + 1)
 		}
-		for _, kernel := range serpent.Kernels() {
+		for _, kernel := range kernelsOf(spec) {
 			s := newSectors(t, spec, key, sectorSize, kernel)
 			data := make([]byte, len(plaintext))
 			s.Encrypt(data, plaintext, first)
@@ -116,28 +117,61 @@ func TestDMCrypt(t *testing.T) {
 	}
 }
 
-// TestAgainstXCryptoXTS compares with an XTS that is not ours.
-func TestAgainstXCryptoXTS(t *testing.T) {
-	newBlock := func(key []byte) (cipher.Block, error) { return serpent.NewCipher(key) }
-	for _, keySize := range keySizesOf(t, "serpent-xts-plain64") {
-		key := randomBytes(1, keySize)
-		peer, err := xts.NewCipher(newBlock, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, sectorSize := range []int{512, 1024, 2048, 4096} {
-			plaintext := randomBytes(2, 70*sectorSize)
-			for _, first := range []uint64{0, 1<<32 - 8, 1<<64 - 16} {
-				want := make([]byte, len(plaintext))
-				for i := range 70 {
-					at := i * sectorSize
-					peer.Encrypt(want[at:at+sectorSize], plaintext[at:at+sectorSize], first+uint64(i*sectorSize/512))
+// newBlock returns the bare cipher of a specification.
+func newBlock(spec string) func(key []byte) (cipher.Block, error) {
+	if strings.HasPrefix(spec, "aes-") {
+		return aes.NewCipher
+	}
+	return func(key []byte) (cipher.Block, error) { return serpent.NewCipher(key) }
+}
+
+// TestAgainstLibraries compares with modes that are not ours.
+func TestAgainstLibraries(t *testing.T) {
+	const sectors = 70
+	iv := func(n uint64) []byte { return append(binary.LittleEndian.AppendUint64(nil, n), make([]byte, 8)...) }
+	for _, spec := range []string{
+		"serpent-cbc-plain64", "serpent-ctr-plain64", "serpent-xts-plain64",
+		"aes-cbc-plain64", "aes-ctr-plain64", "aes-xts-plain64",
+	} {
+		for _, keySize := range keySizesOf(t, spec) {
+			key := randomBytes(1, keySize)
+			var peer func(dst, src []byte, n uint64)
+			if strings.Contains(spec, "xts") {
+				c, err := xts.NewCipher(newBlock(spec), key)
+				if err != nil {
+					t.Fatal(err)
 				}
-				for _, kernel := range serpent.Kernels() {
-					s := newSectors(t, "serpent-xts-plain64", key, sectorSize, kernel)
-					got := make([]byte, len(plaintext))
-					s.Encrypt(got, plaintext, first)
-					checkEqual(t, fmt.Sprintf("key=%d,sector=%d,first=%d,%v", keySize, sectorSize, first, kernel), got, want)
+				peer = c.Encrypt
+			} else {
+				c, err := newBlock(spec)(key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				peer = func(dst, src []byte, n uint64) {
+					if strings.Contains(spec, "cbc") {
+						cipher.NewCBCEncrypter(c, iv(n)).CryptBlocks(dst, src)
+					} else {
+						cipher.NewCTR(c, iv(n)).XORKeyStream(dst, src)
+					}
+				}
+			}
+			for _, sectorSize := range []int{512, 1024, 2048, 4096} {
+				plaintext := randomBytes(2, sectors*sectorSize)
+				for _, first := range []uint64{0, 1<<32 - 8, 1<<64 - 16} {
+					want := make([]byte, len(plaintext))
+					for i := range sectors {
+						at := i * sectorSize
+						peer(want[at:at+sectorSize], plaintext[at:at+sectorSize], first+uint64(at/512))
+					}
+					for _, kernel := range kernelsOf(spec) {
+						s := newSectors(t, spec, key, sectorSize, kernel)
+						what := fmt.Sprintf("%s,key=%d,sector=%d,first=%d,%v", spec, keySize, sectorSize, first, kernel)
+						got := make([]byte, len(plaintext))
+						s.Encrypt(got, plaintext, first)
+						checkEqual(t, what+",enc", got, want)
+						s.Decrypt(got, got, first)
+						checkEqual(t, what+",dec", got, plaintext)
+					}
 				}
 			}
 		}
@@ -168,7 +202,7 @@ func TestAgainstReference(t *testing.T) {
 					plaintext := randomBytes(first, sectors*sectorSize)
 					want := bytes.Clone(plaintext)
 					ref.encrypt(want, sectorSize, first)
-					for _, kernel := range serpent.Kernels() {
+					for _, kernel := range kernelsOf(spec) {
 						what := fmt.Sprintf("%s,key=%d,sector=%d,first=%d,%v", spec, keySize, sectorSize, first, kernel)
 						s := newSectors(t, spec, key, sectorSize, kernel)
 						got := make([]byte, len(plaintext))
@@ -188,13 +222,32 @@ func TestAgainstReference(t *testing.T) {
 	}
 }
 
-// oneSpecPerMode has both a plain and an encrypted IV for each mode.
-var oneSpecPerMode = []string{
-	"serpent-ecb",
-	"serpent-cbc-plain64", "serpent-cbc-essiv:sha256",
-	"serpent-ctr-plain64", "serpent-ctr-essiv:sha256",
-	"serpent-lrw-benbi", "serpent-lrw-essiv:sha256",
-	"serpent-xts-plain64", "serpent-xts-essiv:sha256",
+// specsPerMode has both a plain and an encrypted IV for each mode and cipher;
+// serpentSpecs are those of Serpent.
+var (
+	serpentSpecs = specsOf("serpent")
+	specsPerMode = append(specsOf("serpent"), specsOf("aes")...)
+)
+
+func specsOf(cipher string) (specs []string) {
+	for _, mode := range []string{
+		"ecb",
+		"cbc-plain64", "cbc-essiv:sha256",
+		"ctr-plain64", "ctr-essiv:sha256",
+		"lrw-benbi", "lrw-essiv:sha256",
+		"xts-plain64", "xts-essiv:sha256",
+	} {
+		specs = append(specs, cipher+"-"+mode)
+	}
+	return specs
+}
+
+// kernelsOf returns the kernels that the cipher of spec can run with.
+func kernelsOf(spec string) []serpent.Kernel {
+	if !strings.HasPrefix(spec, "serpent-") {
+		return []serpent.Kernel{serpent.Auto}
+	}
+	return serpent.Kernels()
 }
 
 func longestKey(t testing.TB, spec string) []byte {
@@ -214,12 +267,12 @@ func TestRunLengths(t *testing.T) {
 			lengths = append(lengths, n)
 		}
 	}
-	for _, spec := range oneSpecPerMode {
+	for _, spec := range specsPerMode {
 		key := longestKey(t, spec)
 		plaintext := randomBytes(4, maxSectors*512)
 		ciphertext := bytes.Clone(plaintext)
 		newReference(t, spec, key).encrypt(ciphertext, 512, first)
-		for _, kernel := range serpent.Kernels() {
+		for _, kernel := range kernelsOf(spec) {
 			s := newSectors(t, spec, key, 512, kernel)
 			for _, op := range []struct {
 				name     string
@@ -292,12 +345,12 @@ func TestGuardPages(t *testing.T) {
 		for _, sectors := range []int{1, 2, 7, fewSectors, fewSectors + 1, maxBatchSectors, maxBatchSectors + 1} {
 			n := sectors * 512
 			src, dst := guarded(t, n, atEnd), guarded(t, n, atEnd)
-			for _, spec := range oneSpecPerMode {
+			for _, spec := range specsPerMode {
 				key := longestKey(t, spec)
 				plaintext := randomBytes(5, n)
 				ciphertext := bytes.Clone(plaintext)
 				newReference(t, spec, key).encrypt(ciphertext, 512, 9)
-				for _, kernel := range serpent.Kernels() {
+				for _, kernel := range kernelsOf(spec) {
 					s := newSectors(t, spec, key, 512, kernel)
 					what := fmt.Sprintf("%s,%v,sectors=%d,end=%v", spec, kernel, sectors, atEnd)
 					copy(src, plaintext)
@@ -314,8 +367,8 @@ func TestGuardPages(t *testing.T) {
 }
 
 func TestNoAllocations(t *testing.T) {
-	for _, spec := range oneSpecPerMode {
-		for _, kernel := range serpent.Kernels() {
+	for _, spec := range specsPerMode {
+		for _, kernel := range kernelsOf(spec) {
 			for _, sectorSize := range []int{512, 4096} {
 				s := newSectors(t, spec, longestKey(t, spec), sectorSize, kernel)
 				data := make([]byte, 128<<10)
@@ -334,7 +387,7 @@ func TestNoAllocations(t *testing.T) {
 
 func TestConcurrent(t *testing.T) {
 	const workers, rounds, sectors = 8, 4, 20
-	for _, spec := range oneSpecPerMode {
+	for _, spec := range specsPerMode {
 		key := longestKey(t, spec)
 		plaintext := randomBytes(6, sectors*512)
 		ref := newReference(t, spec, key)
@@ -394,6 +447,9 @@ func TestNew(t *testing.T) {
 		s := newSectors(t, "serpent-ecb", make([]byte, 16), 2048, kernel)
 		if s.Kernel() != kernel.Resolve() {
 			t.Errorf("kernel %v, want %v", s.Kernel(), kernel.Resolve())
+		}
+		if s := newSectors(t, "aes-ecb", make([]byte, 16), 512, kernel); s.Kernel() != serpent.Auto {
+			t.Errorf("aes: kernel %v, want none", s.Kernel())
 		}
 		if s.SectorSize() != 2048 {
 			t.Errorf("sector size %d, want 2048", s.SectorSize())

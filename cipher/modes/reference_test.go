@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"serpcrypt/cipher/serpent"
+	//lint:ignore SA1019 old containers have it
+	"golang.org/x/crypto/ripemd160"
 )
 
 // A reference is the same as a Sectors, one block at a time and spelled out
@@ -25,7 +26,7 @@ func newReference(t testing.TB, spec string, key []byte) *reference {
 	parts := append(strings.SplitN(spec, "-", 3), "")
 	r := &reference{mode: parts[1], iv: parts[2]}
 	block := func(key []byte) cipher.Block {
-		c, err := serpent.NewCipher(key)
+		c, err := newBlock(spec)(key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,6 +36,10 @@ func newReference(t testing.TB, spec string, key []byte) *reference {
 	r.iv = iv
 	pad := func(digest []byte) []byte { return append(append(digest, 1), make([]byte, 31-len(digest))...) }
 	switch hashName {
+	case "rmd160":
+		h := ripemd160.New()
+		h.Write(key)
+		r.essiv = block(pad(h.Sum(nil)))
 	case "sha1":
 		digest := sha1.Sum(key)
 		r.essiv = block(pad(digest[:]))

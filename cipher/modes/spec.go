@@ -2,6 +2,7 @@ package modes
 
 import (
 	"fmt"
+	"hash"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,9 +37,14 @@ const (
 
 var modeNames = []string{modeECB: "ecb", modeCBC: "cbc", modeCTR: "ctr", modeLRW: "lrw", modeXTS: "xts"}
 
-const cipherName = "serpent"
+const (
+	serpentName = "serpent"
+	aesName     = "aes"
+)
 
-// maxCipherKeySize is the longest Serpent key in bytes.
+var cipherNames = []string{serpentName, aesName}
+
+// maxCipherKeySize is the longest key in bytes of each cipher.
 const maxCipherKeySize = 32
 
 // keySizes are the volume key's sizes in bytes. XTS takes two cipher keys of
@@ -53,20 +59,20 @@ var keySizes = [][]int{
 
 // ParseSpec takes apart what dm-crypt and LUKS write as cipher-mode-iv or
 // cipher-mode-iv:hash: "serpent-xts-plain64", "serpent-cbc-essiv:sha256",
-// "serpent-ecb". Upper and lower case are the same. The error is a *SpecError.
+// "aes-ecb". Upper and lower case are the same. The error is a *SpecError.
 func ParseSpec(s string) (Spec, error) {
 	fail := func(format string, args ...any) (Spec, error) {
 		return Spec{}, &SpecError{Spec: s, Reason: fmt.Sprintf(format, args...)}
 	}
 	lower := strings.ToLower(s)
-	cipher, rest, _ := strings.Cut(lower, "-")
+	cipher, rest, hasMode := strings.Cut(lower, "-")
 	mode, rest, hasIV := strings.Cut(rest, "-")
-	iv, hash, hasHash := strings.Cut(rest, ":")
+	iv, hashName, hasHash := strings.Cut(rest, ":")
 
 	switch {
-	case cipher != cipherName:
-		return fail("unknown cipher %q (known: %s)", cipher, cipherName)
-	case lower == cipherName:
+	case !slices.Contains(cipherNames, cipher):
+		return fail("unknown cipher %q (known: %s)", cipher, list(cipherNames))
+	case !hasMode:
 		return fail("no mode (one of %s)", list(modeNames))
 	case !slices.Contains(modeNames, mode):
 		return fail("unknown mode %q (known: %s)", mode, list(modeNames))
@@ -82,17 +88,43 @@ func ParseSpec(s string) (Spec, error) {
 		return fail("%s takes no hash", iv)
 	case iv != ivNames[ivESSIV]:
 		return Spec{Cipher: cipher, Mode: mode, IV: iv}, nil
-	case hash == "":
+	case hashName == "":
 		return fail("essiv needs a hash, as in essiv:sha256")
 	}
-	newHash, err := hashes.New(hash)
+	newHash, err := essivHash(hashName)
 	if err != nil {
-		return fail("unknown hash %q (known: %s)", hash, list(hashes.Names()))
+		return fail("unknown hash %q (known: %s)", hashName, list(essivHashNames()))
 	}
-	if n := newHash().Size(); n > maxCipherKeySize {
-		return fail("essiv takes the digest as a key, and %s gives %d bytes; %s has room for %d", hash, n, cipher, maxCipherKeySize)
+	n := newHash().Size()
+	switch {
+	case cipher == serpentName && n > maxCipherKeySize:
+		return fail("essiv takes the digest as a key, and %s gives %d bytes; serpent has room for %d", hashName, n, maxCipherKeySize)
+	case cipher == aesName && !slices.Contains(keySizes[modeECB], n):
+		return fail("essiv takes the digest as a key, and %s gives %d bytes; aes has keys of 16, 24 or 32", hashName, n)
 	}
-	return Spec{Cipher: cipher, Mode: mode, IV: iv, IVHash: hash}, nil
+	return Spec{Cipher: cipher, Mode: mode, IV: iv, IVHash: hashName}, nil
+}
+
+// kernelNames are the names in dm-crypt of hashes that LUKS calls otherwise.
+var kernelNames = map[string]string{"ripemd160": "rmd160", "whirlpool": "wp512"}
+
+func essivHashNames() []string {
+	names := hashes.Names()
+	for i, name := range names {
+		if kernelName, ok := kernelNames[name]; ok {
+			names[i] = kernelName
+		}
+	}
+	return names
+}
+
+// essivHash returns the constructor of a hash that dm-crypt calls so.
+func essivHash(name string) (func() hash.Hash, error) {
+	i := slices.Index(essivHashNames(), name)
+	if i < 0 {
+		return nil, &hashes.UnknownError{Name: name}
+	}
+	return hashes.New(hashes.Names()[i])
 }
 
 func list(names []string) string { return strings.Join(names, ", ") }

@@ -11,13 +11,13 @@ import (
 
 // allSpecs returns every specification that there is.
 func allSpecs() []string {
-	specs := []string{"serpent-ecb"}
+	specs := []string{"serpent-ecb", "aes-ecb"}
 	for _, mode := range []string{"cbc", "ctr", "lrw", "xts"} {
-		for _, iv := range []string{
-			"null", "plain", "plain64", "plain64be", "benbi",
-			"essiv:sha1", "essiv:sha224", "essiv:sha256",
-		} {
-			specs = append(specs, "serpent-"+mode+"-"+iv)
+		for _, iv := range []string{"null", "plain", "plain64", "plain64be", "benbi", "essiv:sha256"} {
+			specs = append(specs, "serpent-"+mode+"-"+iv, "aes-"+mode+"-"+iv)
+		}
+		for _, hash := range []string{"sha1", "rmd160", "sha224"} {
+			specs = append(specs, "serpent-"+mode+"-essiv:"+hash)
 		}
 	}
 	return specs
@@ -31,6 +31,8 @@ func TestParseSpec(t *testing.T) {
 		{"serpent-ecb", Spec{Cipher: "serpent", Mode: "ecb"}},
 		{"serpent-xts-plain64", Spec{Cipher: "serpent", Mode: "xts", IV: "plain64"}},
 		{"Serpent-CBC-ESSIV:SHA256", Spec{Cipher: "serpent", Mode: "cbc", IV: "essiv", IVHash: "sha256"}},
+		{"AES-CBC-essiv:SHA256", Spec{Cipher: "aes", Mode: "cbc", IV: "essiv", IVHash: "sha256"}},
+		{"serpent-cbc-essiv:RMD160", Spec{Cipher: "serpent", Mode: "cbc", IV: "essiv", IVHash: "rmd160"}},
 		{"serpent-lrw-plain64", Spec{Cipher: "serpent", Mode: "lrw", IV: "plain64"}},
 	} {
 		got, err := ParseSpec(c.in)
@@ -52,15 +54,16 @@ func TestParseSpecError(t *testing.T) {
 	const (
 		modeList = "ecb, cbc, ctr, lrw, xts"
 		ivList   = "null, plain, plain64, plain64be, benbi, essiv"
-		hashList = "sha1, sha224, sha256, sha384, sha512"
+		hashList = "sha1, rmd160, sha224, sha256, sha384, sha512, wp512"
 	)
 	for _, c := range []struct{ in, reason string }{
-		{"", `unknown cipher "" (known: serpent)`},
-		{"aes-xts-plain64", `unknown cipher "aes" (known: serpent)`},
-		{"serpent:64-cbc-lmk", `unknown cipher "serpent:64" (known: serpent)`},
-		{"capi:xts(serpent)-plain64", `unknown cipher "capi:xts(serpent)" (known: serpent)`},
-		{" serpent-xts-plain64", `unknown cipher " serpent" (known: serpent)`},
+		{"", `unknown cipher "" (known: serpent, aes)`},
+		{"twofish-xts-plain64", `unknown cipher "twofish" (known: serpent, aes)`},
+		{"serpent:64-cbc-lmk", `unknown cipher "serpent:64" (known: serpent, aes)`},
+		{"capi:xts(serpent)-plain64", `unknown cipher "capi:xts(serpent)" (known: serpent, aes)`},
+		{" serpent-xts-plain64", `unknown cipher " serpent" (known: serpent, aes)`},
 		{"serpent", "no mode (one of " + modeList + ")"},
+		{"AES", "no mode (one of " + modeList + ")"},
 		{"serpent-", `unknown mode "" (known: ` + modeList + ")"},
 		{"serpent-plain", `unknown mode "plain" (known: ` + modeList + ")"},
 		{"serpent-gcm-plain64", `unknown mode "gcm" (known: ` + modeList + ")"},
@@ -86,6 +89,12 @@ func TestParseSpecError(t *testing.T) {
 		{"serpent-cbc-essiv:sha256-x", `unknown hash "sha256-x" (known: ` + hashList + ")"},
 		{"serpent-cbc-essiv:sha512", "essiv takes the digest as a key, and sha512 gives 64 bytes; serpent has room for 32"},
 		{"serpent-xts-essiv:sha384", "essiv takes the digest as a key, and sha384 gives 48 bytes; serpent has room for 32"},
+		{"serpent-cbc-essiv:wp512", "essiv takes the digest as a key, and wp512 gives 64 bytes; serpent has room for 32"},
+		{"aes-cbc-essiv:sha1", "essiv takes the digest as a key, and sha1 gives 20 bytes; aes has keys of 16, 24 or 32"},
+		{"aes-cbc-essiv:sha224", "essiv takes the digest as a key, and sha224 gives 28 bytes; aes has keys of 16, 24 or 32"},
+		{"aes-xts-essiv:sha512", "essiv takes the digest as a key, and sha512 gives 64 bytes; aes has keys of 16, 24 or 32"},
+		{"serpent-cbc-essiv:ripemd160", `unknown hash "ripemd160" (known: ` + hashList + ")"},
+		{"serpent-cbc-essiv:whirlpool", `unknown hash "whirlpool" (known: ` + hashList + ")"},
 	} {
 		spec, err := ParseSpec(c.in)
 		var specError *SpecError
@@ -138,6 +147,9 @@ func TestKeySizes(t *testing.T) {
 		{"serpent-ctr-plain64", []int{16, 24, 32}},
 		{"serpent-lrw-benbi", []int{32, 40, 48}},
 		{"serpent-xts-plain64", []int{32, 48, 64}},
+		{"aes-cbc-essiv:sha256", []int{16, 24, 32}},
+		{"aes-lrw-benbi", []int{32, 40, 48}},
+		{"aes-xts-plain64", []int{32, 48, 64}},
 	} {
 		spec, err := ParseSpec(c.spec)
 		if err != nil {

@@ -23,7 +23,7 @@ func TestDamagedHeader(t *testing.T) {
 	}{
 		{"magic", 2, "X", "magic at byte 0"},
 		{"version", 6, "\x00\x02", "version at byte 6"},
-		{"cipher", 8, "aes\x00", "cipher name at byte 8"},
+		{"cipher", 8, "twofish\x00", "cipher name at byte 8"},
 		{"cipher is no text", 8, "\xff\x1b[2J", "cipher name at byte 8"},
 		{"mode", 40, "xts-plain65", "cipher mode at byte 40"},
 		{"hash", 72, "md5\x00", "hash at byte 72"},

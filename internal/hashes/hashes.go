@@ -1,5 +1,6 @@
 // Package hashes finds hash functions by the names that container headers
-// and cipher specifications use.
+// and cipher specifications use. ripemd160 and whirlpool are there for old
+// containers.
 package hashes
 
 import (
@@ -9,7 +10,11 @@ import (
 	"hash"
 	"strings"
 
+	//lint:ignore SA1019 old containers have it
+	"golang.org/x/crypto/ripemd160"
+
 	"serpcrypt/hash/sha1"
+	"serpcrypt/internal/whirlpool"
 )
 
 var known = []struct {
@@ -17,10 +22,12 @@ var known = []struct {
 	new  func() hash.Hash
 }{
 	{"sha1", sha1.New},
+	{"ripemd160", ripemd160.New},
 	{"sha224", sha256.New224},
 	{"sha256", sha256.New},
 	{"sha384", sha512.New384},
 	{"sha512", sha512.New},
+	{"whirlpool", whirlpool.New},
 }
 
 // UnknownError is the name of a hash that this package does not have.
