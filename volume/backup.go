@@ -82,7 +82,7 @@ func differences(a, b *Header) []string {
 		{"format", a.Type != b.Type},
 		{"UUID", a.UUID != b.UUID},
 		{"payload offset", a.PayloadOffset != b.PayloadOffset},
-		{"key size", a.KeyBytes != b.KeyBytes},
+		{"key size", a.KeyBytes != b.KeyBytes && a.KeyBytes != 0}, // LUKS2 without keys does not tell
 		{"volume key", a.Type == b.Type && !isSameKey(a, b)},
 	} {
 		if d.is {

@@ -27,7 +27,7 @@ var (
 )
 
 // newSubject makes a container with two keys.
-func newSubject(t *testing.T, name string, p Params) *subject {
+func newSubject(t *testing.T, p Params) *subject {
 	t.Helper()
 	s := format(t, p, 3*512)
 	key := unlocked(t, s)
@@ -39,7 +39,7 @@ func newSubject(t *testing.T, name string, p Params) *subject {
 	if err := RemoveKey(background, s, p.Slot, false); err != nil {
 		t.Fatal(err)
 	}
-	return &subject{name, p, s, bytes.Clone(key.Bytes.Bytes())}
+	return &subject{p.Type, p, s, bytes.Clone(key.Bytes.Bytes())}
 }
 
 // copy returns the container on a disk of its own.
@@ -89,6 +89,7 @@ type update struct {
 	name    string
 	prepare func(t *testing.T, c *subject, s *faultstore.Store) // before it, undisturbed; may be nil
 	run     func(s Store, c *subject) error
+	seen    map[string]bool                                     // disks that hold
 	always  [][]byte                                            // passphrases that open at any time
 	oneOf   [][]byte                                            // at least one of them does, if there are any
 	done    func(t *testing.T, c *subject, s *faultstore.Store) // when it has succeeded
@@ -97,6 +98,10 @@ type update struct {
 // holds checks what must hold.
 func (u *update) holds(t *testing.T, c *subject, s *faultstore.Store, when string) {
 	t.Helper()
+	content := sha256Hex(s.Bytes())
+	if u.seen[content] {
+		return
+	}
 	for _, passphrase := range u.always {
 		if !c.opens(t, s, passphrase) {
 			t.Errorf("%s: %q opens nothing", when, passphrase)
@@ -112,10 +117,11 @@ func (u *update) holds(t *testing.T, c *subject, s *faultstore.Store, when strin
 	if !bytes.Equal(c.payload(t, s), c.payload(t, c.whole)) {
 		t.Errorf("%s: the payload has changed", when)
 	}
+	u.seen[content] = !t.Failed()
 }
 
 // mostDisks is how many states of the disk are looked at after each power cut.
-const mostDisks = 24
+const mostDisks = 16
 
 // TestPowerCutsInUpdates cuts the power in each write and sync of each update.
 // The disk may have kept any of the sectors that were not synced.
@@ -141,12 +147,8 @@ func TestPowerCutsInUpdates(t *testing.T) {
 
 func (u *update) holdAfterPowerCuts(t *testing.T, c *subject, s *faultstore.Store, random *rand.Rand, when string) {
 	t.Helper()
-	seen := map[string]bool{}
 	for disk := range s.AfterPowerCuts(mostDisks, random) {
-		if content := sha256Hex(disk.Bytes()); !seen[content] {
-			seen[content] = true
-			u.holds(t, c, disk, when)
-		}
+		u.holds(t, c, disk, when)
 	}
 }
 
@@ -159,7 +161,7 @@ func TestFaultsInUpdates(t *testing.T) {
 			for failing := 1; ; failing++ {
 				s, finished := u.runWithFault(t, c, failing, fault, faultstore.Read, faultstore.Write, faultstore.Sync)
 				u.holds(t, c, s, fmt.Sprintf("%v in operation %d", fault, failing))
-				if disks := s.AfterPowerCuts(3, random); !finished {
+				if disks := s.AfterPowerCuts(2, random); !finished {
 					for disk := range disks {
 						u.holds(t, c, disk, fmt.Sprintf("%v in operation %d, then a power cut", fault, failing))
 					}
@@ -180,14 +182,14 @@ func (u *update) runWithFault(t *testing.T, c *subject, nth int, fault error, ki
 	if u.prepare != nil {
 		u.prepare(t, c, s)
 	}
-	happened := false
+	happened, isRead := false, false
 	count := 0
 	s.Fault = func(op faultstore.Op) error {
 		for _, kind := range kinds {
 			if op.Kind == kind {
 				count++
 				if count == nth {
-					happened = true
+					happened, isRead = true, op.Kind == faultstore.Read
 					return fault
 				}
 			}
@@ -200,7 +202,8 @@ func (u *update) runWithFault(t *testing.T, c *subject, nth int, fault error, ki
 	switch {
 	case !happened && err != nil:
 		t.Fatalf("without any fault: %v", err)
-	case happened && err == nil && !errors.As(fault, &short):
+	case happened && err == nil && !isRead && !errors.As(fault, &short):
+		// One copy of a header is enough to read.
 		t.Errorf("%v in operation %d: it says nothing", fault, nth)
 	}
 	return s, !happened
@@ -209,15 +212,20 @@ func (u *update) runWithFault(t *testing.T, c *subject, nth int, fault error, ki
 func forEachUpdate(t *testing.T, test func(t *testing.T, c *subject, u *update)) {
 	for _, c := range subjects(t) {
 		for _, u := range updates {
+			u.seen = map[string]bool{}
 			t.Run(c.format+"/"+u.name, func(t *testing.T) { test(t, c, &u) })
 		}
 	}
 }
 
+// subjects returns a container of each format.
 func subjects(t *testing.T) []*subject {
-	p := quick
-	p.Slot = 2
-	return []*subject{newSubject(t, TypeLUKS1, p)}
+	var all []*subject
+	for _, p := range []Params{quick, quick2} {
+		p.Slot = 2
+		all = append(all, newSubject(t, p))
+	}
+	return all
 }
 
 // opensWith checks which passphrases open.

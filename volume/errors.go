@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"serpcrypt/volume/luks1"
+	"serpcrypt/volume/luks2"
 )
 
 var (
@@ -52,6 +55,13 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("volume: %s%s at byte %d: %s", where, e.Field, e.Offset, e.Reason)
 }
 
+// ParamError says what about a parameter is not possible. Others that are
+// returned for that are *modes.SpecError, *hashes.UnknownError and
+// *kdf.Argon2Error.
+type ParamError struct{ Param, Reason string }
+
+func (e *ParamError) Error() string { return fmt.Sprintf("volume: %s: %s", e.Param, e.Reason) }
+
 // ForeignBackupError says that a backup is of another volume than that whose
 // header it shall become.
 type ForeignBackupError struct {
@@ -75,4 +85,35 @@ type SizeError struct {
 
 func (e *SizeError) Error() string {
 	return fmt.Sprintf("volume: %d bytes are too few for a container, which takes at least %d", e.Size, e.Need)
+}
+
+// formatError makes a *FormatError or *ParamError of what the formats' packages
+// return for such, and wraps others. A header is at its store's start, so the
+// offset is the same.
+func formatError(err error) error {
+	var field1 *luks1.FieldError
+	var field2 *luks2.FieldError
+	var param1 *luks1.ParamError
+	var param2 *luks2.ParamError
+	switch {
+	case err == nil, isFormatError(err):
+		return err
+	case errors.As(err, &field1):
+		return (*FormatError)(field1)
+	case errors.As(err, &field2):
+		return fromLUKS2(field2)
+	case errors.As(err, &param1):
+		return (*ParamError)(param1)
+	case errors.As(err, &param2):
+		return (*ParamError)(param2)
+	}
+	return fmt.Errorf("volume: %w", err)
+}
+
+// fromLUKS2 returns a *FormatError, unless it is the store that has failed.
+func fromLUKS2(f *luks2.FieldError) error {
+	if f.Err != nil {
+		return fmt.Errorf("volume: header: %w", f.Err)
+	}
+	return &FormatError{f.Field, f.Slot, f.Offset, f.Reason}
 }

@@ -7,20 +7,24 @@ import (
 
 	"serpcrypt/internal/secret"
 	"serpcrypt/kdf"
-	"serpcrypt/volume/luks1"
 )
 
 // Params are what a new container is made from. The zero value of each field
-// but Iterations is its default.
+// but Iterations, or Argon2, is its default.
 type Params struct {
+	Type             string // TypeLUKS2
 	Cipher           string // DefaultCipher
 	KeyBits          int    // DefaultKeyBits
-	Hash             string // DefaultHash
-	Iterations       int    // of PBKDF2 for the passphrase, as UnlockSpeed.Iterations finds them
+	SectorSize       int    // bytes; 4096 if the payload is whole sectors of it, with LUKS1 always 512
+	Hash             string // DefaultHash; of the key slot, the digest and the stripes
+	KDF              string // of the key slot; PBKDF2
+	Iterations       int    // of PBKDF2, as UnlockSpeed.Iterations finds them
+	Argon2           Argon2Cost
 	DigestIterations int    // of PBKDF2 for the volume key's digest; DigestIterations(Iterations)
 	UUID             string // random
+	Label, Subsystem string // none; LUKS2 only
 	Slot             int    // key slot to use, from 0
-	PayloadOffset    int64  // bytes; the first multiple of 1 MiB behind the key slots, or 0 if the header is detached
+	PayloadOffset    int64  // bytes; behind the key slots, or 0 if the header is detached
 	Detached         bool   // the payload lies in another store than the header
 	VolumeKey        []byte // random
 }
@@ -39,11 +43,13 @@ const digestShare = 8
 // key slots take so many.
 func DigestIterations(iterations int) int { return max(iterations/digestShare, kdf.MinIterations) }
 
-// ParamError says what about a parameter is not possible. Others that Format
-// returns are *modes.SpecError and *hashes.UnknownError.
-type ParamError = luks1.ParamError
-
 func (p Params) withDefaults() Params {
+	if p.Type == "" {
+		p.Type = TypeLUKS2
+	}
+	if p.KDF == "" {
+		p.KDF = PBKDF2
+	}
 	if p.Cipher == "" {
 		p.Cipher = DefaultCipher
 	}
@@ -59,67 +65,93 @@ func (p Params) withDefaults() Params {
 	return p
 }
 
-// newHeader returns the header that the parameters describe, without digest
-// and key slot.
-func (p Params) newHeader() (*luks1.Header, error) {
+// draft is a header in the making, without volume key.
+type draft interface {
+	// minSize returns the least size of the payload's store, and space that of the
+	// header's.
+	minSize() int64
+	space() int64
+	// clear prepares the header's space in its store.
+	clear(ctx context.Context, s Store) error
+	// seal takes the volume key and writes the material of a key slot.
+	seal(ctx context.Context, s Store, key, passphrase []byte, p Params) error
+	// save writes the header itself.
+	save(s Store) error
+	// container returns what the draft will be.
+	container(at Stores, headerSize, dataSize int64) container
+}
+
+// newDraft returns the header that the parameters describe, for a payload in a
+// store of dataSize bytes.
+func (p Params) newDraft(dataSize int64) (draft, error) {
 	switch {
 	case p.KeyBits%8 != 0:
-		return nil, &ParamError{Param: "key size", Reason: fmt.Sprintf("%d bits are no whole bytes", p.KeyBits)}
-	case p.Slot < 0 || p.Slot >= luks1.NumSlots:
-		return nil, &ParamError{Param: "key slot", Reason: fmt.Sprintf("%d (there are 0 to %d)", p.Slot, luks1.NumSlots-1)}
+		return nil, &ParamError{"key size", fmt.Sprintf("%d bits are no whole bytes", p.KeyBits)}
 	case p.VolumeKey != nil && len(p.VolumeKey) != p.KeyBits/8:
-		return nil, &ParamError{Param: "volume key", Reason: fmt.Sprintf("%d bits, not %d", 8*len(p.VolumeKey), p.KeyBits)}
+		return nil, &ParamError{"volume key", fmt.Sprintf("%d bits, not %d", 8*len(p.VolumeKey), p.KeyBits)}
 	}
-	if err := luks1.CheckIterations("iterations", p.Iterations); err != nil {
+	if err := checkIterations("digest iterations", p.DigestIterations); err != nil {
 		return nil, err
 	}
-	if err := luks1.CheckIterations("digest iterations", p.DigestIterations); err != nil {
-		return nil, err
+	switch p.Type {
+	case TypeLUKS1:
+		return newLUKS1Draft(p)
+	case TypeLUKS2:
+		return newLUKS2Draft(p, dataSize)
 	}
-	return luks1.New(luks1.Params{
-		Spec:          p.Cipher,
-		KeyBytes:      p.KeyBits / 8,
-		Hash:          p.Hash,
-		UUID:          p.UUID,
-		PayloadOffset: p.PayloadOffset,
-		Detached:      p.Detached,
-	})
+	return nil, &ParamError{"type", fmt.Sprintf("%q (%s or %s)", p.Type, TypeLUKS1, TypeLUKS2)}
+}
+
+func checkIterations(param string, n int) error {
+	if n < kdf.MinIterations || n > kdf.MaxIterations {
+		return &ParamError{param, fmt.Sprintf("%d (allowed: %d to %d)", n, kdf.MinIterations, kdf.MaxIterations)}
+	}
+	return nil
+}
+
+func checkSlotNumber(slot, slots int) error {
+	if slot < 0 || slot >= slots {
+		return &ParamError{"key slot", fmt.Sprintf("%d (there are 0 to %d)", slot, slots-1)}
+	}
+	return nil
+}
+
+func (p Params) keyParams() KeyParams {
+	return KeyParams{KDF: p.KDF, Hash: p.Hash, Iterations: p.Iterations, Argon2: p.Argon2}
 }
 
 // MinSize returns the size in bytes of the smallest container with these
 // parameters, or the error that Format has about them. If the header is detached,
 // it is that of the payload's store.
 func MinSize(p Params) (int64, error) {
-	h, err := p.withDefaults().newHeader()
+	d, err := p.withDefaults().newDraft(1)
 	if err != nil {
 		return 0, err
 	}
-	return minSize(h), nil
+	return d.minSize(), nil
 }
-
-func minSize(h *luks1.Header) int64 { return h.PayloadOffset() + luks1.SectorSize }
 
 // HeaderSize returns how many bytes a detached header with these parameters
 // takes, or the error that Format has about them.
 func HeaderSize(p Params) (int64, error) {
-	h, err := p.withDefaults().newHeader()
+	d, err := p.withDefaults().newDraft(1)
 	if err != nil {
 		return 0, err
 	}
-	return h.Space(), nil
+	return d.space(), nil
 }
 
 // Formatted is a container in the making. Its header is not on the disk.
 type Formatted struct {
-	at  Stores
-	h   *luks1.Header
-	key *secret.Buffer
+	at    Stores
+	draft draft
+	key   *secret.Buffer
 }
 
 // Format makes a container, up to the header, so that nothing interrupted
-// looks like one: first it destroys the headers that it finds, then it fills
-// the space for key material with random bytes and writes that of one slot.
-// Then the payload can be filled through Open, and Commit ends the work.
+// looks like one: first it destroys the headers that it finds, then it clears
+// the space of the header and writes the material of one key slot. Then the
+// payload can be filled through Open, and Commit ends the work.
 //
 // When ctx is done, Format returns within milliseconds; nothing is written from
 // then on.
@@ -127,75 +159,57 @@ type Formatted struct {
 // them are a *SizeError or those of Params.
 func Format(ctx context.Context, at Stores, passphrase []byte, p Params) (*Formatted, error) {
 	p.Detached = at.detached()
-	p = p.withDefaults()
-	h, err := p.newHeader()
-	if err != nil {
-		return nil, err
-	}
 	headerSize, dataSize, err := at.sizes()
 	if err != nil {
 		return nil, err
 	}
-	if dataSize < minSize(h) {
-		return nil, &SizeError{Size: dataSize, Need: minSize(h)}
+	p = p.withDefaults()
+	d, err := p.newDraft(dataSize)
+	if err != nil {
+		return nil, err
 	}
-	if headerSize < h.Space() {
-		return nil, &SizeError{Size: headerSize, Need: h.Space()}
+	if dataSize < d.minSize() {
+		return nil, &SizeError{Size: dataSize, Need: d.minSize()}
 	}
-	s := at.Header
-	if err := destroyHeaders(s, headerSize); err != nil {
+	if headerSize < d.space() {
+		return nil, &SizeError{Size: headerSize, Need: d.space()}
+	}
+	if err := destroyHeaders(at.Header, headerSize); err != nil {
 		return nil, fmt.Errorf("volume: old header: %w", err)
 	}
-	if err := clearHeaderSpace(ctx, s, h, p.Detached); err != nil {
+	if err := d.clear(ctx, at.Header); err != nil {
 		return nil, err
 	}
-	sealed, err := sealKey(ctx, *h, passphrase, p)
-	if err != nil {
-		return nil, err
-	}
-	if err := sealed.h.WriteSlot(s, sealed.slot); err != nil {
-		sealed.key.Close()
-		return nil, fmt.Errorf("volume: %w", err)
-	}
-	return &Formatted{at, &sealed.h, sealed.key}, nil
-}
-
-// sealedKey is a volume key, its digest in the header, and a slot with it.
-type sealedKey struct {
-	h    luks1.Header
-	key  *secret.Buffer
-	slot *luks1.SealedSlot
-}
-
-func sealKey(ctx context.Context, h luks1.Header, passphrase []byte, p Params) (*sealedKey, error) {
-	key := secret.New(p.KeyBits / 8)
-	if p.VolumeKey != nil {
-		copy(key.Bytes(), p.VolumeKey)
-	} else {
-		rand.Read(key.Bytes())
-	}
-	err := h.SetDigest(ctx, key.Bytes(), p.DigestIterations)
-	var slot *luks1.SealedSlot
-	if err == nil {
-		slot, err = h.SealSlot(ctx, p.Slot, key.Bytes(), passphrase, p.Iterations)
-	}
-	if err != nil {
+	key := newVolumeKey(p)
+	if err := d.seal(ctx, at.Header, key.Bytes(), passphrase, p); err != nil {
 		key.Close()
-		return nil, err
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, formatError(err)
 	}
-	return &sealedKey{h, key, slot}, nil
+	return &Formatted{at, d, key}, nil
+}
+
+func newVolumeKey(p Params) *secret.Buffer {
+	if p.VolumeKey != nil {
+		return secretCopy(p.VolumeKey)
+	}
+	key := secret.New(p.KeyBits / 8)
+	rand.Read(key.Bytes())
+	return key
 }
 
 // destroyHeaders makes LUKS headers unrecognisable, among them the second ones
 // of LUKS2, which would let a tool bring the old container back. Their places:
 // LUKS2 On-Disk Format 1.1.4, 2.2.
 func destroyHeaders(s Store, size int64) error {
-	zeros := make([]byte, luks1.SectorSize)
+	zeros := make([]byte, 512)
 	if err := writeFull(s, zeros, 0); err != nil {
 		return err
 	}
 	const second = "SKUL\xBA\xBE"
-	for at := int64(0x4000); at <= 0x400000 && at+luks1.SectorSize <= size; at *= 2 {
+	for at := int64(0x4000); at <= 0x400000 && at+512 <= size; at *= 2 {
 		magic := make([]byte, len(second))
 		if err := readFull(s, magic, at); err != nil {
 			return err
@@ -209,38 +223,37 @@ func destroyHeaders(s Store, size int64) error {
 	return s.Sync()
 }
 
-// clearHeaderSpace writes what cryptsetup writes there too: random bytes where
-// key material can be, and zeros elsewhere up to the payload.
-func clearHeaderSpace(ctx context.Context, s Store, h *luks1.Header, detached bool) error {
+// writeZeros writes that many zeros at the start of a store.
+func writeZeros(ctx context.Context, s Store, n int64) error {
 	const piece = 1 << 20
 	zeros := make([]byte, piece)
-	// A payload may be put very far behind the slots, or elsewhere.
-	end := h.Space()
-	if h.PayloadOffset() != 0 && !detached {
-		end = min(h.PayloadOffset(), h.EndOfSlots()+piece)
-	}
-	for at := int64(0); at < end; at += piece {
+	for at := int64(0); at < n; at += piece {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := writeFull(s, zeros[:min(piece, end-at)], at); err != nil {
+		if err := writeFull(s, zeros[:min(piece, n-at)], at); err != nil {
 			return fmt.Errorf("volume: header: %w", err)
 		}
 	}
-	if err := h.FillSlots(s); err != nil {
-		return fmt.Errorf("volume: %w", err)
-	}
 	return nil
+}
+
+// container returns what will be there.
+func (f *Formatted) container() (container, error) {
+	headerSize, dataSize, err := f.at.sizes()
+	if err != nil {
+		return nil, err
+	}
+	return f.draft.container(f.at, headerSize, dataSize), nil
 }
 
 // Open opens the new volume, whose payload is what the store had there. Sync
 // or close it before Commit.
 func (f *Formatted) Open(o Options) (*Volume, error) {
-	headerSize, dataSize, err := f.at.sizes()
+	c, err := f.container()
 	if err != nil {
 		return nil, err
 	}
-	c := luks1Container{f.at, headerSize, dataSize, f.h}
 	extents, err := c.extents()
 	if err != nil {
 		return nil, err
@@ -250,14 +263,13 @@ func (f *Formatted) Open(o Options) (*Volume, error) {
 
 // Header returns what the header will say.
 func (f *Formatted) Header() *Header {
-	c := luks1Container{h: f.h}
-	return c.header()
+	return f.draft.container(f.at, unknownSize, unknownSize).header()
 }
 
 // Commit makes a container of it: it waits until all else is on the disk, then
 // writes the header, syncs that, and reads it back. If the disk gives something
 // else, the error is a *FormatError.
-func (f *Formatted) Commit() error { return formatError(f.h.Save(f.at.Header)) }
+func (f *Formatted) Commit() error { return formatError(f.draft.save(f.at.Header)) }
 
 // Close wipes the volume key.
 func (f *Formatted) Close() { f.key.Close() }

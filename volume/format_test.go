@@ -14,11 +14,12 @@ import (
 	"serpcrypt/cipher/serpent"
 	"serpcrypt/internal/faultstore"
 	"serpcrypt/internal/hashes"
+	"serpcrypt/kdf"
 )
 
 func TestFormatThenOpen(t *testing.T) {
 	for _, p := range []Params{
-		{},
+		{Type: TypeLUKS1},
 		{Cipher: "serpent-xts-plain64", KeyBits: 256, Hash: "sha256", Slot: 7},
 		{Cipher: "serpent-xts-plain", KeyBits: 384, Hash: "sha512", Slot: 3},
 		{Cipher: "serpent-cbc-essiv:sha256", KeyBits: 256, Hash: "SHA1"},
@@ -28,7 +29,7 @@ func TestFormatThenOpen(t *testing.T) {
 		{Cipher: "serpent-ecb", KeyBits: 256, Hash: "sha384"},
 		{PayloadOffset: 4040 * 512, UUID: "6ba7b810-9dad-11d1-80b4-00c04fd430c8", DigestIterations: 1234},
 	} {
-		p.Iterations = 1001
+		p.Type, p.Iterations = TypeLUKS1, 1001
 		t.Run(fmt.Sprintf("%s-%d-%s,slot=%d", p.Cipher, p.KeyBits, p.Hash, p.Slot), func(t *testing.T) {
 			size, err := MinSize(p)
 			if err != nil {
@@ -95,14 +96,14 @@ func TestFormatThenOpen(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	got := Params{Iterations: 80000}.withDefaults()
-	want := Params{Cipher: "serpent-xts-plain64", KeyBits: 512, Hash: "sha1", Iterations: 80000, DigestIterations: 10000}
+	want := Params{Type: TypeLUKS2, KDF: PBKDF2, Cipher: "serpent-xts-plain64", KeyBits: 512, Hash: "sha1", Iterations: 80000, DigestIterations: 10000}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if got := (Params{Iterations: 7999}).withDefaults().DigestIterations; got != 1000 {
 		t.Errorf("digest iterations %d, want the least of 1000", got)
 	}
-	size, err := MinSize(Params{Iterations: 1000})
+	size, err := MinSize(Params{Type: TypeLUKS1, Iterations: 1000})
 	if want := int64(4096*512 + 512); err != nil || size != want {
 		t.Errorf("smallest size %d, want %d (%v)", size, want, err)
 	}
@@ -123,7 +124,7 @@ func TestFormatWithVolumeKey(t *testing.T) {
 }
 
 func TestFormatLeavesNothingOfBefore(t *testing.T) {
-	s := format(t, Params{Iterations: 1000}, 512)
+	s := format(t, Params{Type: TypeLUKS1, Iterations: 1000}, 512)
 	content := s.Bytes()
 	const material, step, payload = 500 * 512, 504 * 512, 4096 * 512
 	zero := func(from, to int) {
@@ -447,9 +448,12 @@ func TestSaltsKeysAndUUIDsDiffer(t *testing.T) {
 // TestDetached: nothing but the payload lies in the store of the data, from its
 // start or from anywhere behind.
 func TestDetached(t *testing.T) {
-	for _, offset := range []int64{0, quick.PayloadOffset} {
-		t.Run(fmt.Sprintf("offset=%d", offset), func(t *testing.T) {
-			p := quick
+	for _, c := range []struct {
+		p      Params
+		offset int64
+	}{{quick, 0}, {quick, quick.PayloadOffset}, {quick2, 0}, {quick2, 1 << 20}} {
+		t.Run(fmt.Sprintf("%s,offset=%d", c.p.Type, c.offset), func(t *testing.T) {
+			p, offset := c.p, c.offset
 			p.PayloadOffset, p.Detached = offset, true
 			headerSize, err := HeaderSize(p)
 			if err != nil {
@@ -508,4 +512,109 @@ func TestDetached(t *testing.T) {
 			t.Errorf("too small: %v, want a SizeError", err)
 		}
 	}
+}
+
+func TestFormatLUKS2(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct {
+		name               string
+		p                  Params
+		size               int64
+		offset, sectorSize int64
+	}{
+		{"default, small", Params{}, 8 * mib, 2 * mib, 4096},
+		{"default, not whole sectors of 4096", Params{}, 8*mib + 512, 2 * mib, 512},
+		{"default, big", Params{}, 64 * mib, 16 * mib, 4096},
+		{"256-bit key", Params{KeyBits: 256}, 8 * mib, 2 * mib, 4096},
+		{"slot 31, texts", Params{Slot: 31, Label: "music", Subsystem: "home", UUID: uuidAfter}, 8 * mib, 2 * mib, 4096},
+		{"sectors of 1024", Params{SectorSize: 1024, Hash: "SHA256"}, 8*mib + 3*1024, 2 * mib, 1024},
+		{"offset", Params{PayloadOffset: 5 * mib}, 8 * mib, 5 * mib, 4096},
+		{"argon2id", Params{KDF: Argon2id, Argon2: Argon2Cost{4, 64, 1}}, 8 * mib, 2 * mib, 4096},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.p.Iterations = 1000; c.p.KDF == Argon2id {
+				c.p.Iterations = 0
+			}
+			s := newStore(c.size)
+			f, err := Format(background, Attached(s), passphrase, c.p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if _, err := ReadHeader(Attached(s)); !isFormatError(err) {
+				t.Errorf("before Commit it is a container already (%v)", err)
+			}
+			v, err := f.Open(Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			plain := randomBytes(newRandom(t), int(v.Size()))
+			if _, err := v.WriteAt(plain, 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(v.Close(), f.Commit()); err != nil {
+				t.Fatal(err)
+			}
+			key := unlocked(t, s)
+			if key.Slot != c.p.Slot {
+				t.Errorf("slot %d, want %d", key.Slot, c.p.Slot)
+			}
+			v = open(t, s, Options{Kernel: serpent.Generic})
+			if v.Size() != c.size-c.offset || !bytes.Equal(readAll(t, v, v.Size()), plain) {
+				t.Errorf("opened again, the volume has changed, or its %d bytes are not %d", v.Size(), c.size-c.offset)
+			}
+			h := headerOf(t, s)
+			if h.Type != TypeLUKS2 || h.PayloadOffset != c.offset || int64(h.SectorSize) != c.sectorSize || h.Label != c.p.Label || h.Subsystem != c.p.Subsystem ||
+				c.p.UUID != "" && h.UUID != c.p.UUID || len(h.Warnings) > 0 {
+				t.Errorf("header is %+v, want %+v", h, c)
+			}
+			want := c.p.withDefaults()
+			if slot := h.Slots[c.p.Slot]; slot.KDF != want.KDF || slot.Argon2 != want.Argon2 || slot.Iterations != c.p.Iterations || h.Hash != strings.ToLower(want.Hash) {
+				t.Errorf("slot is %+v, want %+v", slot, want)
+			}
+			r := verify(t, s)
+			if r.Err() != nil || r.Bytes != v.Size() {
+				t.Errorf("Verify: %+v", r)
+			}
+		})
+	}
+}
+
+func TestFormatLUKS2Refuses(t *testing.T) {
+	isParam := func(err error) bool { return errors.As(err, new(*ParamError)) }
+	for _, c := range []struct {
+		name  string
+		edit  func(p *Params)
+		typed func(error) bool
+	}{
+		{"type", func(p *Params) { p.Type = "LUKS3" }, isParam},
+		{"hash", func(p *Params) { p.Hash = "md5" }, func(err error) bool { return errors.As(err, new(*hashes.UnknownError)) }},
+		{"few iterations", func(p *Params) { p.Iterations = 999 }, isParam},
+		{"function", func(p *Params) { p.KDF = "scrypt" }, isParam},
+		{"argon2 without cost", func(p *Params) { p.KDF = Argon2id }, func(err error) bool { return errors.As(err, new(*kdf.Argon2Error)) }},
+		{"slot", func(p *Params) { p.Slot = 32 }, isParam},
+		{"label", func(p *Params) { p.Label = strings.Repeat("x", 48) }, isParam},
+		{"UUID", func(p *Params) { p.UUID = "x" }, isParam},
+		{"sector size", func(p *Params) { p.SectorSize = 8192 }, isParam},
+		{"no whole sectors", func(p *Params) { p.SectorSize = 4096 }, isParam},
+		{"payload in the header", func(p *Params) { p.PayloadOffset = 4096 }, isParam},
+	} {
+		p := quick2
+		c.edit(&p)
+		s := newStore(8<<20 + 512)
+		if f, err := Format(background, Attached(s), passphrase, p); f != nil || !c.typed(err) {
+			t.Errorf("%s: got %v", c.name, err)
+		}
+		if !bytes.Equal(s.Bytes(), bytes.Repeat([]byte{0xA5}, 8<<20+512)) {
+			t.Errorf("%s: something was written", c.name)
+		}
+	}
+	least, err := MinSize(quick2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Format(background, Attached(newStore(least-1)), passphrase, quick2); !errors.As(err, new(*SizeError)) {
+		t.Errorf("too small: %v", err)
+	}
+	formatStore(t, newStore(least), quick2)
 }

@@ -12,6 +12,8 @@ import (
 
 func TestGolden(t *testing.T) { testGolden(t, golden.Small(t)) }
 
+func TestGoldenLUKS2(t *testing.T) { testGolden(t, golden.LUKS2(t)) }
+
 func TestGoldenBig(t *testing.T) { testGolden(t, golden.Big(t)) }
 
 // testGolden exports and verifies each image by each of its passphrases and with
@@ -22,11 +24,21 @@ func testGolden(t *testing.T, images []*golden.Image) {
 		s := faultstore.New(bytes.Clone(content))
 		for slot, passphrase := range image.Passphrases {
 			t.Run(fmt.Sprintf("%s,slot=%d", image.Name, slot), func(t *testing.T) {
-				key, err := Unlock(background, Attached(s), passphrase, AnySlot, nil)
+				named := AnySlot
+				if headerOf(t, s).Slots[slot].Priority == PriorityIgnore {
+					if _, err := Unlock(background, Attached(s), passphrase, AnySlot, nil); err != ErrPassphrase {
+						t.Errorf("a slot that is to be ignored: %v, want ErrPassphrase", err)
+					}
+					named = slot
+				}
+				key, err := Unlock(background, Attached(s), passphrase, named, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer key.Close()
+				if h := headerOf(t, s); h.PayloadOffset != image.PayloadOffset || h.SectorSize != image.SectorSize || len(h.Warnings) > 0 {
+					t.Errorf("header is %+v, want what %+v says", h, image)
+				}
 				if key.Slot != slot || !bytes.Equal(key.Bytes.Bytes(), image.VolumeKey) {
 					t.Errorf("slot %d opens with %x, want slot %d and %x", key.Slot, key.Bytes.Bytes(), slot, image.VolumeKey)
 				}
@@ -59,7 +71,7 @@ func testGolden(t *testing.T, images []*golden.Image) {
 // TestGoldenWrite: what each kernel writes into a foreign container is the
 // ciphertext that was there.
 func TestGoldenWrite(t *testing.T) {
-	for _, image := range golden.Small(t) {
+	for _, image := range append(golden.Small(t), golden.LUKS2(t)...) {
 		t.Run(image.Name, func(t *testing.T) {
 			content := image.Unpack(t)
 			s := faultstore.New(bytes.Clone(content))

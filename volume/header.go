@@ -2,10 +2,12 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"serpcrypt/internal/secret"
 	"serpcrypt/volume/luks1"
+	"serpcrypt/volume/luks2"
 )
 
 // The formats.
@@ -31,8 +33,13 @@ type Header struct {
 	DigestIterations int
 	Slots            []Slot // by number
 
+	// Warnings are about parts of the header that the container does without: a
+	// damaged copy.
+	Warnings []*FormatError
+
 	// Every field, in the format that Type names. The other is nil.
 	LUKS1 *luks1.Header
+	LUKS2 *luks2.Header
 }
 
 // Slot is a key slot.
@@ -97,8 +104,10 @@ type container interface {
 	// keeps the container from being used.
 	faults() []*FormatError
 	validate() error
-	// usableSlots returns the key slots in use, the cheapest first.
+	// usableSlots returns the key slots to try if none is asked for.
 	usableSlots() []int
+	// checkSlot returns ErrNoKeySlot, or what keeps a key slot from being tried.
+	checkSlot(slot int) error
 	// openSlots returns the first of the slots that opens and the volume key, or
 	// ErrPassphrase.
 	openSlots(ctx context.Context, slots []int, passphrase []byte) (slot int, key *secret.Buffer, err error)
@@ -106,8 +115,8 @@ type container interface {
 	checkKey(ctx context.Context, key []byte) error
 	keyEditor
 
-	// extents returns where the volume's sectors are, in order and without gap. It
-	// is not for a container whose data nobody has named.
+	// extents returns where the volume's sectors are, in order and without gap, or
+	// nothing if nobody has named the data.
 	extents() ([]extent, error)
 }
 
@@ -165,7 +174,19 @@ func parseContainer(at Stores) (container, error) {
 	if err := readFull(at.Header, head, 0); err != nil {
 		return nil, fmt.Errorf("volume: header: %w", err)
 	}
-	return parseLUKS1(at, headerSize, dataSize, head)
+	c1, err1 := parseLUKS1(at, headerSize, dataSize, head)
+	if err1 == nil {
+		return c1, nil
+	}
+	c2, err2 := parseLUKS2(at, headerSize, dataSize)
+	if err2 == nil {
+		return c2, nil
+	}
+	// The magic is the same, and where it is not, nothing more is to be said.
+	if fault := new(luks2.FieldError); errors.As(err2, &fault) && fault.Field == "magic" && fault.Err == nil {
+		return nil, formatError(err1)
+	}
+	return nil, formatError(err2)
 }
 
 // openContainer is readContainer for one that has to be usable.
@@ -174,11 +195,14 @@ func openContainer(ctx context.Context, at Stores) (container, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c, checkContainer(c)
+}
+
+// checkContainer returns what keeps a container from being used.
+func checkContainer(c container) error {
 	if err := c.validate(); err != nil {
-		return nil, err
+		return err
 	}
-	if at.Data != nil {
-		_, err = c.extents()
-	}
-	return c, err
+	_, err := c.extents()
+	return err
 }

@@ -20,7 +20,10 @@ var (
 )
 
 // quick makes containers fast, and small: 512 KiB of header.
-var quick = Params{Cipher: "serpent-cbc-essiv:sha256", KeyBits: 128, Iterations: 1000, PayloadOffset: 1032 * 512}
+var quick = Params{Type: TypeLUKS1, Cipher: "serpent-cbc-essiv:sha256", KeyBits: 128, Iterations: 1000, PayloadOffset: 1032 * 512}
+
+// quick2 is the same with LUKS2: areas for eight key slots end at 1 MiB.
+var quick2 = Params{Type: TypeLUKS2, Cipher: "serpent-cbc-essiv:sha256", KeyBits: 128, SectorSize: 512, Iterations: 1000}
 
 // quickKey is a key slot like those.
 var quickKey = KeyParams{Iterations: 1000}

@@ -2,9 +2,9 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"fmt"
-
-	"serpcrypt/kdf"
+	"strings"
 )
 
 // The functions that derive the key of a key slot from a passphrase.
@@ -97,7 +97,7 @@ func RemoveKey(ctx context.Context, header Store, slot int, last bool) error {
 		if err := needSlot(c, slot); err != nil {
 			return nil, err
 		}
-		if len(c.usableSlots()) == 1 && !last {
+		if !last && isLast(c, slot) {
 			return nil, fmt.Errorf("%w: %d", ErrLastKey, slot)
 		}
 		return func() error { return c.removeKeys(slot) }, nil
@@ -112,12 +112,25 @@ func Erase(ctx context.Context, header Store) error {
 	})
 }
 
-// needSlot returns ErrNoKeySlot if the slot is not in use.
+// needSlot returns ErrNoKeySlot if the slot is not in use. With LUKS2 one with
+// some fault is: it can be removed.
 func needSlot(c container, slot int) error {
-	if slots := c.header().Slots; slot < 0 || slot >= len(slots) || slots[slot].State != SlotEnabled {
+	slots := c.header().Slots
+	isThere := slot >= 0 && slot < len(slots)
+	if !isThere || slots[slot].State == SlotDisabled || errors.Is(c.checkSlot(slot), ErrNoKeySlot) {
 		return fmt.Errorf("%w: %s", ErrNoKeySlot, slotName(slot))
 	}
 	return nil
+}
+
+// isLast reports whether no other slot can be opened.
+func isLast(c container, slot int) bool {
+	for other, s := range c.header().Slots {
+		if other != slot && s.State == SlotEnabled {
+			return false
+		}
+	}
+	return true
 }
 
 func slotName(slot int) string {
@@ -131,11 +144,9 @@ func slotName(slot int) string {
 func (p KeyParams) checkPBKDF2(hash string) error {
 	switch {
 	case p.KDF != PBKDF2:
-		return &ParamError{Param: "key derivation", Reason: fmt.Sprintf("%s is not possible with LUKS1, which has only %s", p.KDF, PBKDF2)}
-	case p.Hash != "" && p.Hash != hash:
-		return &ParamError{Param: "hash", Reason: fmt.Sprintf("%s is not possible: with LUKS1, every key slot has the container's %s", p.Hash, hash)}
-	case p.Iterations < kdf.MinIterations || p.Iterations > kdf.MaxIterations:
-		return &ParamError{Param: "iterations", Reason: fmt.Sprintf("%d (allowed: %d to %d)", p.Iterations, kdf.MinIterations, kdf.MaxIterations)}
+		return &ParamError{"key derivation", fmt.Sprintf("%s is not possible with LUKS1, which has only %s", p.KDF, PBKDF2)}
+	case p.Hash != "" && !strings.EqualFold(p.Hash, hash):
+		return &ParamError{"hash", fmt.Sprintf("%s is not possible: with LUKS1, every key slot has the container's %s", p.Hash, hash)}
 	}
-	return nil
+	return checkIterations("iterations", p.Iterations)
 }

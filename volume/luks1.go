@@ -21,22 +21,9 @@ type luks1Container struct {
 func parseLUKS1(at Stores, headerSize, dataSize int64, head []byte) (*luks1Container, error) {
 	h, err := luks1.Parse(head)
 	if err != nil {
-		return nil, formatError(err)
+		return nil, err
 	}
 	return &luks1Container{at, headerSize, dataSize, h}, nil
-}
-
-// formatError makes a *FormatError of a *luks1.FieldError, and wraps others.
-// The header is at the container's start, so the offset is the same.
-func formatError(err error) error {
-	var field *luks1.FieldError
-	switch {
-	case errors.As(err, &field):
-		return (*FormatError)(field)
-	case err != nil:
-		return fmt.Errorf("volume: %w", err)
-	}
-	return nil
 }
 
 func (c *luks1Container) header() *Header {
@@ -89,15 +76,6 @@ func (c *luks1Container) faults() []*FormatError {
 	return faults
 }
 
-// check is what openContainer does after reading.
-func (c *luks1Container) check() error {
-	if err := c.validate(); err != nil || c.at.Data == nil {
-		return err
-	}
-	_, err := c.extents()
-	return err
-}
-
 func (c *luks1Container) validate() error {
 	return formatError(c.h.Validate(c.headerSize, c.dataSize))
 }
@@ -113,6 +91,13 @@ func (c *luks1Container) usableSlots() []int {
 		return cmp.Compare(c.h.Slots[a].Iterations, c.h.Slots[b].Iterations)
 	})
 	return slots
+}
+
+func (c *luks1Container) checkSlot(slot int) error {
+	if slot < 0 || slot >= luks1.NumSlots || c.h.Slots[slot].Active != luks1.SlotEnabled {
+		return fmt.Errorf("%w: %d", ErrNoKeySlot, slot)
+	}
+	return nil
 }
 
 func (c *luks1Container) openSlots(ctx context.Context, slots []int, passphrase []byte) (int, *secret.Buffer, error) {
@@ -136,6 +121,9 @@ func (c *luks1Container) checkKey(ctx context.Context, key []byte) error {
 // extents: one, from the payload's start to the end of its store. Its sectors
 // are numbered from 0.
 func (c *luks1Container) extents() ([]extent, error) {
+	if c.at.Data == nil {
+		return nil, nil
+	}
 	offset, size, err := c.h.Payload(c.dataSize, c.at.detached())
 	if err != nil {
 		return nil, formatError(err)

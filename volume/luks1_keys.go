@@ -3,7 +3,6 @@ package volume
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"serpcrypt/volume/luks1"
 )
@@ -22,10 +21,10 @@ func (c *luks1Container) freeSlot(slot int) (int, error) {
 		}
 		return noSlot, ErrNoFreeSlot
 	}
-	switch {
-	case slot < 0 || slot >= luks1.NumSlots:
-		return noSlot, &ParamError{Param: "key slot", Reason: fmt.Sprintf("%d (there are 0 to %d)", slot, luks1.NumSlots-1)}
-	case c.h.Slots[slot].Active != luks1.SlotDisabled:
+	if err := checkSlotNumber(slot, luks1.NumSlots); err != nil {
+		return noSlot, err
+	}
+	if c.h.Slots[slot].Active != luks1.SlotDisabled {
 		return noSlot, fmt.Errorf("%w: %d", ErrSlotUsed, slot)
 	}
 	return slot, nil
@@ -36,8 +35,7 @@ func (c *luks1Container) freeSlot(slot int) (int, error) {
 func (c *luks1Container) changedSlot(int) (int, error) { return c.freeSlot(AnySlot) }
 
 func (c *luks1Container) sealSlot(ctx context.Context, slot int, key, passphrase []byte, p KeyParams) (sealedSlot, error) {
-	p.Hash = strings.ToLower(p.Hash)
-	if err := p.checkPBKDF2(strings.ToLower(c.h.Hash.String())); err != nil {
+	if err := p.checkPBKDF2(c.h.Hash.String()); err != nil {
 		return nil, err
 	}
 	return c.h.SealSlot(ctx, slot, key, passphrase, p.Iterations)
@@ -49,7 +47,7 @@ func (c *luks1Container) sealSlot(ctx context.Context, slot int, key, passphrase
 
 func (c *luks1Container) addKey(sealed sealedSlot) error {
 	h := *c.h
-	if err := h.PutSlot(c.at.Header, sealed.(*luks1.SealedSlot)); err != nil {
+	if err := h.WriteSlot(checkedWriter{c.at.Header}, sealed.(*luks1.SealedSlot)); err != nil {
 		return formatError(err)
 	}
 	return c.save(&h)
@@ -72,10 +70,21 @@ func (c *luks1Container) removeKeys(slots ...int) error {
 	if err := c.save(&h); err != nil {
 		return err
 	}
-	if err := h.WipeSlots(c.at.Header, slots...); err != nil {
-		return formatError(err)
+	var places []byteRange
+	for _, slot := range slots {
+		places = append(places, c.place(slot))
+		h.Slots[slot].Iterations, h.Slots[slot].Salt = 0, [luks1.SaltSize]byte{}
+	}
+	if err := wipe(c.at.Header, places...); err != nil {
+		return err
 	}
 	return c.save(&h)
+}
+
+// place returns where a slot's material is.
+func (c *luks1Container) place(slot int) byteRange {
+	from := c.h.Slots[slot].MaterialOffset()
+	return byteRange{from, from + c.h.MaterialSize()}
 }
 
 // erase does not leave out the slots that are not in use: their material may be
@@ -90,12 +99,12 @@ func (c *luks1Container) erase() error {
 
 func (c *luks1Container) configure(t Texts) (func() error, error) {
 	if t.Label != nil || t.Subsystem != nil {
-		return nil, &ParamError{Param: "label", Reason: "LUKS1 has neither label nor subsystem"}
+		return nil, errNoTexts
 	}
 	h := *c.h
 	if t.UUID != nil {
 		if err := h.SetUUID(*t.UUID); err != nil {
-			return nil, err
+			return nil, formatError(err)
 		}
 	}
 	return func() error { return c.save(&h) }, nil

@@ -2,6 +2,7 @@ package volume
 
 import (
 	"bytes"
+	"fmt"
 
 	"serpcrypt/volume/luks1"
 )
@@ -18,9 +19,9 @@ func (c *luks1Container) parts() (used []byteRange, end int64, err error) {
 		return []byteRange{{0, end}}, end, nil
 	}
 	used = []byteRange{{0, luks1.HeaderSize}}
-	for _, s := range c.h.Slots {
+	for slot, s := range c.h.Slots {
 		if s.Active != luks1.SlotDisabled {
-			used = append(used, byteRange{s.MaterialOffset(), s.MaterialOffset() + c.h.MaterialSize()})
+			used = append(used, c.place(slot))
 		}
 	}
 	return used, min(c.h.Space(), c.headerSize), nil
@@ -32,14 +33,14 @@ func (c *luks1Container) restoreTo(at Stores, now container) (func() error, erro
 		return nil, err
 	}
 	restored := &luks1Container{at, headerSize, dataSize, c.h}
-	if err := restored.check(); err != nil {
+	if err := checkContainer(restored); err != nil {
 		return nil, err
 	}
 	r := &luks1Restoration{header: at.Header, want: *c.h, materials: map[int][]byte{}}
 	for slot, s := range c.h.Slots {
 		if s.Active != luks1.SlotDisabled {
-			if r.materials[slot], err = c.h.ReadMaterial(c.at.Header, slot); err != nil {
-				return nil, formatError(err)
+			if r.materials[slot], err = readRange(c.at.Header, c.place(slot)); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -79,8 +80,8 @@ func (r *luks1Restoration) overwrite(headerSize int64) error {
 		return err
 	}
 	for slot, material := range r.materials {
-		if err := r.want.WriteMaterial(r.header, slot, material); err != nil {
-			return formatError(err)
+		if _, err := (checkedWriter{r.header}).WriteAt(material, r.want.Slots[slot].MaterialOffset()); err != nil {
+			return fmt.Errorf("volume: key slot %d: %w", slot, err)
 		}
 	}
 	return formatError(r.want.Save(r.header))
@@ -127,16 +128,16 @@ func (r *luks1Restoration) isThere(slot int) (bool, error) {
 	if r.now.h.Slots[slot] != r.want.Slots[slot] {
 		return false, nil
 	}
-	material, err := r.now.h.ReadMaterial(r.header, slot)
-	return bytes.Equal(material, r.materials[slot]), formatError(err)
+	material, err := readRange(r.header, r.now.place(slot))
+	return bytes.Equal(material, r.materials[slot]), err
 }
 
 // put writes a slot of the backup into any slot that is not in use.
 func (r *luks1Restoration) put(slot, into int) error {
 	h := *r.now.h
 	place := h.Slots[into].MaterialSector
-	if err := h.WriteMaterial(r.header, into, r.materials[slot]); err != nil {
-		return formatError(err)
+	if _, err := (checkedWriter{r.header}).WriteAt(r.materials[slot], r.now.place(into).from); err != nil {
+		return fmt.Errorf("volume: key slot %d: %w", into, err)
 	}
 	h.Slots[into] = r.want.Slots[slot]
 	h.Slots[into].MaterialSector = place

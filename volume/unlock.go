@@ -1,10 +1,11 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"serpcrypt/internal/secret"
@@ -44,19 +45,18 @@ func Unlock(ctx context.Context, at Stores, passphrase []byte, slot int, slow Sl
 func unlock(ctx context.Context, c container, passphrase []byte, slot int, slow SlowSlot) (*Key, error) {
 	slots := c.usableSlots()
 	if slot != AnySlot {
-		if !slices.Contains(slots, slot) {
-			return nil, fmt.Errorf("%w: %d", ErrNoKeySlot, slot)
+		if err := c.checkSlot(slot); err != nil {
+			return nil, err
 		}
 		slots = []int{slot}
 	}
 	if len(slots) == 0 {
 		return nil, ErrNoKeySlot
 	}
-	times, err := slowSlots(ctx, c.header(), slots)
+	quick, slowOnes, err := divideSlots(ctx, c.header(), slots)
 	if err != nil {
 		return nil, err
 	}
-	quick := len(slots) - len(times)
 	var unreadable error
 	try := func(slots []int) (*Key, error) {
 		slot, key, err := c.openSlots(ctx, slots, passphrase)
@@ -70,14 +70,16 @@ func unlock(ctx context.Context, c container, passphrase []byte, slot int, slow 
 		}
 		return nil, nil
 	}
-	if key, err := try(slots[:quick]); key != nil || err != nil {
-		return key, err
-	}
-	for i, t := range times {
-		if slow != nil {
-			slow(slots[quick+i], t)
+	if len(quick) > 0 {
+		if key, err := try(quick); key != nil || err != nil {
+			return key, err
 		}
-		if key, err := try(slots[quick+i:][:1]); key != nil || err != nil {
+	}
+	for _, s := range slowOnes {
+		if slow != nil {
+			slow(s.slot, s.time)
+		}
+		if key, err := try([]int{s.slot}); key != nil || err != nil {
 			return key, err
 		}
 	}
@@ -95,24 +97,50 @@ const (
 	shortMeasurement = 4 * time.Millisecond
 )
 
-// slowSlots returns the times of those slots at the end that are slow. The slots
-// are in the order of their iterations.
-func slowSlots(ctx context.Context, h *Header, slots []int) ([]time.Duration, error) {
-	most := h.Slots[slots[len(slots)-1]].Iterations
-	if max(most, h.DigestIterations) <= neverSlow {
-		return nil, nil
+// slowSlot is one that takes longer than slowTime.
+type slowSlot struct {
+	slot int
+	time time.Duration
+}
+
+// divideSlots tells the slow slots from the others and puts them in the order of
+// their times. What Argon2 takes is not estimated, as it is bounded by the memory:
+// its slots count as quick.
+func divideSlots(ctx context.Context, h *Header, slots []int) (quick []int, slow []slowSlot, err error) {
+	speeds := map[string]*UnlockSpeed{}
+	speed := func(hash string) *UnlockSpeed {
+		hash = strings.ToLower(hash)
+		if speeds[hash] == nil && err == nil {
+			speeds[hash], err = MeasureUnlockSpeed(ctx, h.Cipher+"-"+h.Mode, hash, h.KeyBytes, shortMeasurement)
+		}
+		return speeds[hash]
 	}
-	speed, err := MeasureUnlockSpeed(ctx, h.Cipher+"-"+h.Mode, h.Hash, h.KeyBytes, shortMeasurement)
-	if err != nil {
-		return nil, err
-	}
-	var times []time.Duration
 	for _, slot := range slots {
-		if t := speed.Time(h.Slots[slot].Iterations, h.DigestIterations); t > slowTime {
-			times = append(times, t)
+		s := &h.Slots[slot]
+		if max(s.Iterations, h.DigestIterations) <= neverSlow {
+			quick = append(quick, slot)
+			continue
+		}
+		digest := speed(h.Hash)
+		if err != nil {
+			return nil, nil, err
+		}
+		about := digest.Time(0, h.DigestIterations)
+		if s.KDF == PBKDF2 {
+			derivation := speed(s.Hash)
+			if err != nil {
+				return nil, nil, err
+			}
+			about += derivation.Time(s.Iterations, 0)
+		}
+		if about > slowTime {
+			slow = append(slow, slowSlot{slot, about})
+		} else {
+			quick = append(quick, slot)
 		}
 	}
-	return times, nil
+	slices.SortStableFunc(slow, func(a, b slowSlot) int { return cmp.Compare(a.time, b.time) })
+	return quick, slow, nil
 }
 
 // CheckKey makes a Key of the bytes of a volume key, which it copies. Like

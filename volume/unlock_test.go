@@ -164,9 +164,16 @@ func (c *listContainer) usableSlots() []int { return c.slots }
 func (c *listContainer) header() *Header {
 	h := &Header{Cipher: "serpent", Mode: "xts-plain64", Hash: "sha1", KeyBytes: 64, DigestIterations: 1000, Slots: make([]Slot, 8)}
 	for slot, n := range c.iterations {
-		h.Slots[slot].Iterations = n
+		h.Slots[slot] = Slot{KDF: PBKDF2, Hash: "sha1", Iterations: n}
 	}
 	return h
+}
+
+func (c *listContainer) checkSlot(slot int) error {
+	if slices.Contains(c.slots, slot) {
+		return nil
+	}
+	return ErrNoKeySlot
 }
 
 func (c *listContainer) openSlots(_ context.Context, slots []int, _ []byte) (int, *secret.Buffer, error) {
@@ -329,7 +336,8 @@ func TestBadContainers(t *testing.T) {
 		{"nothing", of(nil), "header", -1, 0},
 		{"591 bytes", of(header[:591]), "header", -1, 0},
 		{"zeros", of(make([]byte, 5000)), "magic", -1, 0},
-		{"LUKS2", of([]byte("LUKS\xBA\xBE\x00\x02" + strings.Repeat("\x00", 4096))), "version", -1, 6},
+		{"version 3", of([]byte("LUKS\xBA\xBE\x00\x03" + strings.Repeat("\x00", 4096))), "version", -1, 6},
+		{"LUKS2 of size 0", of([]byte("LUKS\xBA\xBE\x00\x02" + strings.Repeat("\x00", 4096))), "hdr_size", -1, 8},
 		{"header alone", of(header[:592]), "payload sector", -1, 104},
 		{"no payload", func(t *testing.T) *faultstore.Store {
 			return faultstore.New(format(t, quick, 512).Bytes()[:quick.PayloadOffset])

@@ -1,0 +1,183 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"serpcrypt/internal/secret"
+	"serpcrypt/volume/luks2"
+)
+
+// luks2Container is the container of a LUKS2 header.
+type luks2Container struct {
+	at                   Stores
+	headerSize, dataSize int64 // of the stores
+	found                *luks2.Found
+	h                    *luks2.Header
+}
+
+// parseLUKS2 reads both copies of the header.
+func parseLUKS2(at Stores, headerSize, dataSize int64) (*luks2Container, error) {
+	found, err := luks2.Read(at.Header, headerSize)
+	if err != nil {
+		return nil, err
+	}
+	return &luks2Container{at, headerSize, dataSize, found, found.Header}, nil
+}
+
+func (c *luks2Container) header() *Header {
+	h := c.h
+	out := &Header{
+		Type:      TypeLUKS2,
+		Version:   luks2.Version,
+		UUID:      h.UUID,
+		Label:     h.Label,
+		Subsystem: h.Subsystem,
+		Slots:     make([]Slot, luks2.MaxSlots),
+		Warnings:  c.copyFaults(),
+		LUKS2:     h,
+	}
+	if s := h.Segments[0]; s != nil {
+		out.Cipher, out.Mode, _ = strings.Cut(s.Encryption, "-")
+		out.SectorSize, out.PayloadOffset = s.SectorSize, s.Offset
+	}
+	if d := c.digest(); d != nil {
+		out.Hash, out.Digest, out.DigestSalt, out.DigestIterations = d.Hash, slices.Clone(d.Digest), slices.Clone(d.Salt), d.Iterations
+		for _, slot := range d.Keyslots {
+			if k := h.Keyslots[slot]; k != nil {
+				out.KeyBytes = k.KeySize
+			}
+		}
+	}
+	for slot := range out.Slots {
+		out.Slots[slot] = c.slot(slot)
+	}
+	return out
+}
+
+// digest returns that of the volume key, or nil.
+func (c *luks2Container) digest() *luks2.Digest {
+	for _, number := range slices.Sorted(maps.Keys(c.h.Digests)) {
+		if d := c.h.Digests[number]; slices.Contains(d.Segments, 0) {
+			return d
+		}
+	}
+	return nil
+}
+
+func (c *luks2Container) slot(number int) Slot {
+	k := c.h.Keyslots[number]
+	if k == nil {
+		return Slot{State: SlotDisabled, Priority: PriorityNormal}
+	}
+	slot := Slot{
+		State:          SlotEnabled,
+		Priority:       PriorityNormal,
+		KDF:            k.KDF.Type,
+		Hash:           k.KDF.Hash,
+		Iterations:     k.KDF.Iterations,
+		Argon2:         Argon2Cost{k.KDF.Time, k.KDF.Memory, k.KDF.CPUs},
+		Salt:           slices.Clone(k.KDF.Salt),
+		Cipher:         k.Area.Encryption,
+		MaterialOffset: k.Area.Offset,
+		MaterialSize:   k.Area.Size,
+		Stripes:        k.AF.Stripes,
+		StripesHash:    k.AF.Hash,
+	}
+	if k.Priority != nil {
+		slot.Priority = SlotPriority(*k.Priority)
+	}
+	if c.checkSlot(number) != nil {
+		slot.State = SlotInvalid
+	}
+	return slot
+}
+
+// copyFaults returns what is wrong with the copies of the header. Only one needs
+// to be good.
+func (c *luks2Container) copyFaults() []*FormatError {
+	var faults []*FormatError
+	for i, found := range c.found.Copies {
+		name := [...]string{"primary", "secondary"}[i]
+		switch {
+		case found.Fault != nil:
+			f := found.Fault
+			faults = append(faults, &FormatError{f.Field, noSlot, f.Offset, fmt.Sprintf("%s copy of the header: %s", name, f.Reason)})
+		case found.Stale:
+			const offSeqID = 16 // LUKS2 1.1.4, table 1
+			faults = append(faults, &FormatError{"seqid", noSlot, found.Offset + offSeqID,
+				fmt.Sprintf("%s copy of the header: %d, the other one is newer (%d)", name, found.SeqID, c.h.SeqID)})
+		}
+	}
+	return faults
+}
+
+func (c *luks2Container) faults() []*FormatError {
+	faults := c.copyFaults()
+	for _, f := range c.h.Faults(c.headerSize, c.dataSize) {
+		faults = append(faults, &FormatError{f.Field, f.Slot, f.Offset, f.Reason})
+	}
+	return faults
+}
+
+func (c *luks2Container) validate() error {
+	return formatError(c.h.Validate(c.headerSize, c.dataSize))
+}
+
+func (c *luks2Container) usableSlots() []int {
+	var slots []int
+	for _, slot := range c.h.UsableSlots() {
+		if c.checkSlot(slot) == nil {
+			slots = append(slots, slot)
+		}
+	}
+	return slots
+}
+
+func (c *luks2Container) checkSlot(slot int) error {
+	if c.h.Keyslots[slot] == nil {
+		return fmt.Errorf("%w: %d", ErrNoKeySlot, slot)
+	}
+	return formatError(c.h.SlotFault(slot, c.headerSize))
+}
+
+func (c *luks2Container) openSlots(ctx context.Context, slots []int, passphrase []byte) (int, *secret.Buffer, error) {
+	slot, key, err := c.h.OpenSlots(ctx, c.at.Header, slots, passphrase)
+	if errors.Is(err, luks2.ErrMismatch) {
+		err = ErrPassphrase
+	} else if err != nil && ctx.Err() == nil {
+		err = formatError(err)
+	}
+	return slot, key, err
+}
+
+func (c *luks2Container) checkKey(ctx context.Context, key []byte) error {
+	err := c.h.CheckKey(ctx, key)
+	if errors.Is(err, luks2.ErrMismatch) {
+		return ErrVolumeKey
+	}
+	return err
+}
+
+// extents: one, as only one segment is supported.
+func (c *luks2Container) extents() ([]extent, error) {
+	if c.at.Data == nil {
+		return nil, nil
+	}
+	offset, size, err := c.h.Payload(c.dataSize, c.at.detached())
+	if err != nil {
+		return nil, formatError(err)
+	}
+	s := c.h.Segments[0]
+	return []extent{{size: size, offset: offset, spec: s.Encryption, sectorSize: s.SectorSize, firstSector: s.IVTweak}}, nil
+}
+
+func (c *luks2Container) isSame(other container) bool {
+	o, isLUKS2 := other.(*luks2Container)
+	return isLUKS2 && reflect.DeepEqual(o.h, c.h)
+}

@@ -1,0 +1,196 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"serpcrypt/internal/hashes"
+	"serpcrypt/kdf"
+	"serpcrypt/volume/luks2"
+)
+
+func (c *luks2Container) freeSlot(slot int) (int, error) {
+	if slot == AnySlot {
+		for slot = 0; c.h.Keyslots[slot] != nil; slot++ {
+		}
+		if slot == luks2.MaxSlots {
+			return noSlot, ErrNoFreeSlot
+		}
+	} else if err := checkSlotNumber(slot, luks2.MaxSlots); err != nil {
+		return noSlot, err
+	} else if c.h.Keyslots[slot] != nil {
+		return noSlot, fmt.Errorf("%w: %d", ErrSlotUsed, slot)
+	}
+	return slot, c.checkSpace()
+}
+
+// checkSpace returns ErrNoFreeSlot if there is no place for material.
+func (c *luks2Container) checkSpace() error {
+	if _, err := c.h.FreeArea(luks2.AreaSize(c.header().KeyBytes)); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoFreeSlot, err)
+	}
+	return nil
+}
+
+// changedSlot is the same, with its material in another place.
+func (c *luks2Container) changedSlot(slot int) (int, error) { return slot, c.checkSpace() }
+
+func (c *luks2Container) sealSlot(ctx context.Context, slot int, key, passphrase []byte, p KeyParams) (sealedSlot, error) {
+	if p.Hash == "" {
+		p.Hash = c.digest().Hash
+	}
+	if err := p.checkLUKS2(); err != nil {
+		return nil, err
+	}
+	params := p.luks2()
+	params.Replace = c.h.Keyslots[slot] != nil
+	sealed, err := c.h.SealSlot(ctx, slot, key, passphrase, params)
+	switch {
+	case errors.Is(err, luks2.ErrNoSpace):
+		return nil, fmt.Errorf("%w: %w", ErrNoFreeSlot, err)
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, formatError(err)
+	}
+	return sealed, nil
+}
+
+// checkLUKS2 finds before anything is done what a key slot cannot be made from.
+func (p KeyParams) checkLUKS2() error {
+	if _, err := hashes.New(p.Hash); err != nil {
+		return fmt.Errorf("volume: %w", err)
+	}
+	switch p.KDF {
+	case PBKDF2:
+		return checkIterations("iterations", p.Iterations)
+	case Argon2i, Argon2id:
+		if err := (kdf.Argon2{Variant: p.KDF, Time: p.Argon2.Time, Memory: p.Argon2.MemoryKiB, CPUs: p.Argon2.Lanes}).CheckNew(); err != nil {
+			return fmt.Errorf("volume: %w", err)
+		}
+		return nil
+	}
+	return &ParamError{"key derivation", fmt.Sprintf("unknown function %q (known: %s, %s, %s)", p.KDF, PBKDF2, Argon2i, Argon2id)}
+}
+
+func (p KeyParams) luks2() luks2.SlotParams {
+	k := luks2.KDF{Type: p.KDF}
+	if p.KDF == PBKDF2 {
+		k.Hash, k.Iterations = p.Hash, p.Iterations
+	} else {
+		k.Time, k.Memory, k.CPUs = p.Argon2.Time, p.Argon2.MemoryKiB, p.Argon2.Lanes
+	}
+	return luks2.SlotParams{KDF: k}
+}
+
+// change saves the header after an edit. The edit is of a header that is read
+// again, as this one stays what it is where writing has failed.
+func (c *luks2Container) change(edit func(h *luks2.Header) error) error {
+	found, err := luks2.Read(c.at.Header, c.headerSize)
+	if err != nil {
+		return formatError(err)
+	}
+	if err := edit(found.Header); err != nil {
+		return formatError(err)
+	}
+	return formatError(found.Header.Save(c.at.Header))
+}
+
+func (c *luks2Container) addKey(sealed sealedSlot) error {
+	return c.change(func(h *luks2.Header) error {
+		return h.WriteSlot(checkedWriter{c.at.Header}, sealed.(*luks2.SealedSlot))
+	})
+}
+
+// changeKey has the header go from the old material to the new one in one step.
+func (c *luks2Container) changeKey(old int, sealed sealedSlot) error {
+	place := c.place(old)
+	if err := c.addKey(sealed); err != nil {
+		return err
+	}
+	return wipe(c.at.Header, place)
+}
+
+// place returns the area of a slot.
+func (c *luks2Container) place(slot int) byteRange {
+	area := &c.h.Keyslots[slot].Area
+	return byteRange{area.Offset, area.Offset + area.Size}
+}
+
+func (c *luks2Container) removeKeys(slots ...int) error {
+	var places []byteRange
+	err := c.change(func(h *luks2.Header) error {
+		for _, slot := range slots {
+			offset, size, err := h.RemoveSlot(slot)
+			if err != nil {
+				return err
+			}
+			places = append(places, byteRange{offset, offset + size})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return wipe(c.at.Header, places...)
+}
+
+// erase overwrites all places where material can be: some may be left if a
+// removal was interrupted.
+func (c *luks2Container) erase() error {
+	var all []int
+	for slot := range c.h.Keyslots {
+		all = append(all, slot)
+	}
+	if err := c.removeKeys(all...); err != nil {
+		return err
+	}
+	begin, end := c.h.KeyslotsArea()
+	return wipe(c.at.Header, byteRange{begin, end})
+}
+
+func (c *luks2Container) configure(t Texts) (func() error, error) {
+	set := func(h *luks2.Header) error {
+		if t.UUID != nil {
+			id, err := newUUID(*t.UUID)
+			if err != nil {
+				return err
+			}
+			h.UUID = id
+		}
+		for _, text := range []struct {
+			name   string
+			wanted *string
+			field  *string
+		}{{"label", t.Label, &h.Label}, {"subsystem", t.Subsystem, &h.Subsystem}} {
+			if text.wanted == nil {
+				continue
+			}
+			if err := luks2.CheckText(text.name, *text.wanted); err != nil {
+				return err
+			}
+			*text.field = *text.wanted
+		}
+		return nil
+	}
+	try := *c.h
+	if err := set(&try); err != nil {
+		return nil, formatError(err)
+	}
+	return func() error { return c.change(set) }, nil
+}
+
+// newUUID returns the UUID in its usual form, or a random one for none.
+func newUUID(wanted string) (string, error) {
+	if wanted == "" {
+		return uuid.NewString(), nil
+	}
+	id, err := uuid.Parse(wanted)
+	if err != nil {
+		return "", &ParamError{"UUID", fmt.Sprintf("%q is no UUID", wanted)}
+	}
+	return id.String(), nil
+}

@@ -1,0 +1,168 @@
+package volume
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"serpcrypt/volume/luks2"
+)
+
+func (c *luks2Container) parts() (used []byteRange, end int64, err error) {
+	_, end = c.h.KeyslotsArea()
+	if c.h.Config.KeyslotsSize > luks2.MaxKeyslotsSize {
+		return nil, 0, c.validate()
+	}
+	end = min(end, c.headerSize)
+	used = []byteRange{{0, 2 * c.h.Size}}
+	for slot, k := range c.h.Keyslots {
+		if place := c.place(slot); place.from >= 2*c.h.Size && k.Area.Size <= end-place.from {
+			used = append(used, place)
+		}
+	}
+	return used, end, nil
+}
+
+func (c *luks2Container) mend(func(*FormatError) bool) (mended []string, commit func() error, err error) {
+	if err := c.validate(); err != nil {
+		return nil, nil, err
+	}
+	for i, found := range c.found.Copies {
+		if found.Fault != nil || found.Stale {
+			name := [...]string{"primary", "secondary"}[i]
+			mended = append(mended, fmt.Sprintf("%s copy of the header at byte %d: written again from the other one", name, found.Offset))
+		}
+	}
+	return mended, func() error { return c.change(func(*luks2.Header) error { return nil }) }, nil
+}
+
+func (c *luks2Container) restoreTo(at Stores, now container) (func() error, error) {
+	headerSize, dataSize, err := at.sizes()
+	if err != nil {
+		return nil, err
+	}
+	restored := &luks2Container{at, headerSize, dataSize, c.found, c.h}
+	if err := checkContainer(restored); err != nil {
+		return nil, err
+	}
+	r := &luks2Restoration{header: at.Header, want: c.h, materials: map[int][]byte{}}
+	for slot := range c.h.Keyslots {
+		if r.materials[slot], err = readRange(c.at.Header, c.place(slot)); err != nil {
+			return nil, err
+		}
+	}
+	if old, isLUKS2 := now.(*luks2Container); isLUKS2 && old.validate() == nil && old.isSameVolume(c) {
+		r.now = old
+		return r.keepKeys, nil
+	}
+	return func() error { return r.overwrite(headerSize) }, nil
+}
+
+// isSameVolume reports whether the areas of both headers lie in one keyslots
+// area and have the same volume key in them.
+func (c *luks2Container) isSameVolume(other *luks2Container) bool {
+	return c.h.Size == other.h.Size && c.h.Config.KeyslotsSize == other.h.Config.KeyslotsSize &&
+		isSameKey(c.header(), other.header()) && reflect.DeepEqual(c.h.Segments, other.h.Segments)
+}
+
+// luks2Restoration puts a header with its key slots in the place of another.
+type luks2Restoration struct {
+	header    Store
+	now       *luks2Container // of the same volume
+	want      *luks2.Header
+	materials map[int][]byte // by slot
+}
+
+// overwrite leaves no header until the new one is there.
+func (r *luks2Restoration) overwrite(headerSize int64) error {
+	_, end := r.want.KeyslotsArea()
+	if err := destroyHeaders(r.header, min(end, headerSize)); err != nil {
+		return err
+	}
+	if err := r.writeMaterials(); err != nil {
+		return err
+	}
+	return formatError(r.want.Save(r.header))
+}
+
+// keepKeys writes the material of the backup where none is that is in use, then
+// the header, and destroys at last what is in use no more.
+func (r *luks2Restoration) keepKeys() error {
+	if err := r.findPlaces(); err != nil {
+		return err
+	}
+	if err := r.writeMaterials(); err != nil {
+		return err
+	}
+	if err := r.want.Save(r.header); err != nil {
+		return formatError(err)
+	}
+	var unused []byteRange
+	for slot := range r.now.h.Keyslots {
+		if place := r.now.place(slot); !overlaps(place, r.wanted()) {
+			unused = append(unused, place)
+		}
+	}
+	return wipe(r.header, unused...)
+}
+
+// findPlaces gives other places to the slots whose material would destroy that of
+// a slot in use, as far as there are any. Slots whose material is there already
+// keep theirs, and need not be written.
+func (r *luks2Restoration) findPlaces() error {
+	inUse := map[int]byteRange{}
+	for slot := range r.now.h.Keyslots {
+		inUse[slot] = r.now.place(slot)
+	}
+	for _, slot := range slices.Sorted(maps.Keys(r.want.Keyslots)) {
+		area := &r.want.Keyslots[slot].Area
+		place := byteRange{area.Offset, area.Offset + area.Size}
+		there, err := readRange(r.header, place)
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(there, r.materials[slot]) {
+			delete(r.materials, slot)
+			continue
+		}
+		if !overlaps(place, inUse) {
+			continue
+		}
+		both := luks2.Header{Size: r.want.Size, Metadata: luks2.Metadata{Config: r.want.Config, Keyslots: maps.Clone(r.want.Keyslots)}}
+		for other, k := range r.now.h.Keyslots {
+			both.Keyslots[luks2.MaxSlots+other] = k
+		}
+		if offset, err := both.FreeArea(area.Size); err == nil {
+			area.Offset = offset
+		}
+	}
+	return nil
+}
+
+func (r *luks2Restoration) wanted() map[int]byteRange {
+	places := map[int]byteRange{}
+	for slot, k := range r.want.Keyslots {
+		places[slot] = byteRange{k.Area.Offset, k.Area.Offset + k.Area.Size}
+	}
+	return places
+}
+
+func overlaps(r byteRange, others map[int]byteRange) bool {
+	for _, other := range others {
+		if r.from < other.to && other.from < r.to {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *luks2Restoration) writeMaterials() error {
+	for slot, material := range r.materials {
+		if _, err := (checkedWriter{r.header}).WriteAt(material, r.want.Keyslots[slot].Area.Offset); err != nil {
+			return fmt.Errorf("volume: key slot %d: %w", slot, err)
+		}
+	}
+	return nil
+}
