@@ -10,8 +10,9 @@ import (
 	"serpcrypt/internal/hashes"
 )
 
-// mergeVectors were computed with Python's hashlib from the specification:
-// byte i of the material is (7*i + key size) mod 256, in three stripes.
+// mergeVectors were computed with Python's hashlib, and libgcrypt for whirlpool,
+// from the specification: byte i of the material is (7*i + key size) mod 256, in
+// three stripes.
 var mergeVectors = []struct {
 	hash    string
 	keySize int
@@ -26,6 +27,10 @@ var mergeVectors = []struct {
 	{"sha512", 16, "2912c28b8f66ecbd94fd46de3b61b70f"},
 	{"sha512", 64, "4d19485906998dcda3c47a80092776943c0ef0a65445d0b97f43bd8cd4b0d11b1c8587af4ae54c4715f8eed00bf4fc9f1bec28debce043ed7ecb4d4035650113"},
 	{"sha512", 96, "d804ceb01c15636bc56ebc1bc0845a5a172d67828038fcd0bc00b9e8565814539ecd8e7dd7847f851d770f97f682850a8144229db4e22cb59af7eef575c504e0644868558ee64b0323d4464bc4609b30bf270664303af61a1918aa12c60595cc"},
+	{"ripemd160", 16, "15d0965a10cb90f16089760ce3f215d7"},
+	{"ripemd160", 64, "ae9ffdfa6586cf420825c96f89cfde23b667cb7a75fa713d7c4af045e92724c598f647c83229c745f7832ef42de28717ea40b39d44472940007e770775b4ac73"},
+	{"whirlpool", 16, "334196a86404310fb3c8f8e72452c0e5"},
+	{"whirlpool", 96, "5be14dca5f71e655a0df1a891b5351000f08814738e5a3e49773846fa0cdd6a0528415d448fafa7eaf68f7a49b80b0496af686a5d1b33b12d77227eab239407615fbd5d85f494fee80b853e2bd64421fa3a00aa528314d78c1826674adda975e"},
 }
 
 func TestMerge(t *testing.T) {
