@@ -135,6 +135,8 @@ type keyEditor interface {
 	// parts returns the bytes of the header's store that mean something, in
 	// order, and where the last that may do so ends.
 	parts() (used []byteRange, end int64, err error)
+	// convert returns what makes it a container of the other format.
+	convert() (commit func() error, err error)
 	// restoreTo makes the container the one in other stores, where now is the
 	// present one, or nil if that is of no use. It returns what writes.
 	restoreTo(at Stores, now container) (commit func() error, err error)

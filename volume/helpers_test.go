@@ -40,14 +40,19 @@ func format(t testing.TB, p Params, payload int64) *faultstore.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newStore(size - 512 + payload)
+	s := newStore(size - max(512, int64(p.SectorSize)) + payload)
 	formatStore(t, s, p)
 	return s
 }
 
 func formatStore(t testing.TB, s Store, p Params) {
 	t.Helper()
-	f, err := Format(background, Attached(s), passphrase, p)
+	formatAt(t, Attached(s), p)
+}
+
+func formatAt(t testing.TB, at Stores, p Params) {
+	t.Helper()
+	f, err := Format(background, at, passphrase, p)
 	if err != nil {
 		t.Fatal(err)
 	}

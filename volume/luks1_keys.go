@@ -53,6 +53,18 @@ func (c *luks1Container) addKey(sealed sealedSlot) error {
 	return c.save(&h)
 }
 
+// putSlot puts the fields and the material of any slot, of the same volume key,
+// into one that is not in use. Material may lie at any place.
+func (c *luks1Container) putSlot(fields luks1.Slot, material []byte, into int) error {
+	if _, err := (checkedWriter{c.at.Header}).WriteAt(material, c.place(into).from); err != nil {
+		return fmt.Errorf("volume: key slot %d: %w", into, err)
+	}
+	h := *c.h
+	fields.MaterialSector = h.Slots[into].MaterialSector
+	h.Slots[into] = fields
+	return c.save(&h)
+}
+
 func (c *luks1Container) changeKey(old int, sealed sealedSlot) error {
 	if err := c.addKey(sealed); err != nil {
 		return err

@@ -134,14 +134,7 @@ func (r *luks1Restoration) isThere(slot int) (bool, error) {
 
 // put writes a slot of the backup into any slot that is not in use.
 func (r *luks1Restoration) put(slot, into int) error {
-	h := *r.now.h
-	place := h.Slots[into].MaterialSector
-	if _, err := (checkedWriter{r.header}).WriteAt(r.materials[slot], r.now.place(into).from); err != nil {
-		return fmt.Errorf("volume: key slot %d: %w", into, err)
-	}
-	h.Slots[into] = r.want.Slots[slot]
-	h.Slots[into].MaterialSector = place
-	return r.now.save(&h)
+	return r.now.putSlot(r.want.Slots[slot], r.materials[slot], into)
 }
 
 // replace puts a slot of the backup over one that is in use. Meanwhile it is in

@@ -153,4 +153,31 @@ var updates = []update{
 		run:  restoreWhole,
 		done: isWhole,
 	},
+	{
+		name:   "convert",
+		run:    convertToOther,
+		always: [][]byte{oldPassphrase, otherPassphrase},
+		done: func(t *testing.T, c *subject, s *faultstore.Store) {
+			opensWith(oldPassphrase, otherPassphrase)(t, c, s)
+			if h := headerOf(t, s); h.Type == c.format || len(h.Warnings) > 0 {
+				t.Errorf("it is %s still, or has %v", h.Type, h.Warnings)
+			}
+			if err := verifyHeaderOf(t, s); err != nil {
+				t.Error(err)
+			}
+			for slot, passphrase := range [][]byte{oldPassphrase, otherPassphrase} {
+				if got := keyOf(t, s, passphrase).Slot; got != slot {
+					t.Errorf("%q opens key slot %d, want %d", passphrase, got, slot)
+				}
+			}
+		},
+	},
+}
+
+func otherFormat(format string) string {
+	return map[string]string{TypeLUKS1: TypeLUKS2, TypeLUKS2: TypeLUKS1}[format]
+}
+
+func convertToOther(s Store, c *subject) error {
+	return Convert(background, s, otherFormat(c.format))
 }

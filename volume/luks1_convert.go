@@ -1,0 +1,167 @@
+package volume
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strings"
+
+	"serpcrypt/volume/keyslot"
+	"serpcrypt/volume/luks1"
+	"serpcrypt/volume/luks2"
+)
+
+// convert leaves all material where it is but that of slot 0, which lies where
+// the header of LUKS2 is going to be.
+func (c *luks1Container) convert() (commit func() error, err error) {
+	fail := func(format string, args ...any) (func() error, error) {
+		return nil, &ConvertError{TypeLUKS2, fmt.Sprintf(format, args...)}
+	}
+	numbers := map[int]int{} // of slots of LUKS1 in LUKS2
+	for slot, s := range c.h.Slots {
+		switch place := c.place(slot); {
+		case s.Active == luks1.SlotDisabled:
+		case s.Active != luks1.SlotEnabled:
+			return fail("key slot %d is damaged: repair the header first", slot)
+		case place.from%luks2.AreaAlignment != 0:
+			return fail("the material of key slot %d begins at byte %d, which is no multiple of %d", slot, place.from, luks2.AreaAlignment)
+		default:
+			numbers[slot] = slot
+		}
+	}
+	inTheWay := noSlot
+	for slot := range numbers {
+		if c.place(slot).from < 2*luks2.MinSize {
+			if inTheWay != noSlot {
+				return fail("the header takes the places of the key slots %d and %d", inTheWay, slot)
+			}
+			inTheWay = slot
+		}
+	}
+	spare := noSlot
+	if inTheWay != noSlot {
+		for slot, s := range c.h.Slots {
+			if s.Active == luks1.SlotDisabled && c.place(slot).from >= 2*luks2.MinSize && c.place(slot).from%luks2.AreaAlignment == 0 {
+				spare = slot
+				break
+			}
+		}
+		if spare == noSlot {
+			return fail("all key slots are in use, and the header needs the place of one: remove a key first")
+		}
+		numbers[spare] = inTheWay
+		delete(numbers, inTheWay)
+	}
+	return func() error {
+		if inTheWay != noSlot {
+			if err := c.moveSlot(inTheWay, spare); err != nil {
+				return err
+			}
+		}
+		h, err := c.asLUKS2(numbers)
+		if err != nil {
+			return err
+		}
+		return c.becomeLUKS2(h)
+	}, nil
+}
+
+// moveSlot gives a slot's key to another slot, under the same passphrase.
+func (c *luks1Container) moveSlot(from, to int) error {
+	material, err := readRange(c.at.Header, c.place(from))
+	if err != nil {
+		return err
+	}
+	if err := c.putSlot(c.h.Slots[from], material, to); err != nil {
+		return err
+	}
+	return c.removeKeys(from)
+}
+
+// asLUKS2 returns the header that says the same. Slots get other numbers.
+func (c *luks1Container) asLUKS2(numbers map[int]int) (*luks2.Header, error) {
+	hash := strings.ToLower(c.h.Hash.String())
+	spec := strings.ToLower(c.h.Spec())
+	end := c.h.Space()
+	if payload := c.h.PayloadOffset(); payload != 0 {
+		end = min(payload, c.headerSize)
+	}
+	h := &luks2.Header{
+		Size:         luks2.MinSize,
+		SeqID:        1,
+		ChecksumHash: "sha256",
+		UUID:         c.h.UUID.String(),
+		Metadata: luks2.Metadata{
+			Keyslots: map[int]*luks2.Keyslot{},
+			Tokens:   map[int]*luks2.Token{},
+			Segments: map[int]*luks2.Segment{0: {
+				Type: luks2.SegmentCrypt, Offset: c.h.PayloadOffset(), Size: luks2.DynamicSize, Encryption: spec, SectorSize: luks1.SectorSize,
+			}},
+			Config: luks2.Config{
+				JSONSize:     luks2.MinSize - luks2.HeaderSize,
+				KeyslotsSize: min(end-2*luks2.MinSize, luks2.MaxKeyslotsSize) / luks2.AreaAlignment * luks2.AreaAlignment,
+			},
+		},
+	}
+	digest := &luks2.Digest{
+		Type: luks2.DigestPBKDF2, Segments: []int{0}, Hash: hash, Iterations: int(c.h.DigestIterations),
+		Salt: c.h.DigestSalt[:], Digest: c.h.Digest[:],
+	}
+	h.Digests = map[int]*luks2.Digest{0: digest}
+	for slot, s := range c.h.Slots {
+		number, isUsed := numbers[slot]
+		if !isUsed {
+			continue
+		}
+		keyBytes := int(c.h.KeyBytes)
+		h.Keyslots[number] = &luks2.Keyslot{
+			Type:    luks2.KeyslotLUKS2,
+			KeySize: keyBytes,
+			AF:      luks2.AF{Type: luks2.AFLUKS1, Stripes: keyslot.Stripes, Hash: hash},
+			Area:    luks2.Area{Type: luks2.AreaRaw, Offset: s.MaterialOffset(), Size: luks2.AreaSize(keyBytes), Encryption: spec, KeySize: keyBytes},
+			KDF:     luks2.KDF{Type: luks2.KDFPBKDF2, Salt: s.Salt[:], Hash: hash, Iterations: int(s.Iterations)},
+		}
+	}
+	for number := range luks2.MaxSlots {
+		if h.Keyslots[number] != nil {
+			digest.Keyslots = append(digest.Keyslots, number)
+		}
+	}
+	return h, nil
+}
+
+// becomeLUKS2 writes the secondary copy and all of the primary one that is no
+// part of the old header. Its first sector switches: from then on the secondary
+// copy is good. The second sector, which has slots of the old header in it, makes
+// the primary copy good too.
+func (c *luks1Container) becomeLUKS2(h *luks2.Header) error {
+	var copies [2][]byte
+	for i := range copies {
+		var salt [luks2.SaltSize]byte
+		rand.Read(salt[:])
+		var err error
+		if copies[i], err = h.MarshalCopy(int64(i)*h.Size, salt); err != nil {
+			return formatError(err)
+		}
+	}
+	const sector = luks1.SectorSize
+	w := checkedWriter{c.at.Header}
+	for _, piece := range []struct {
+		p   []byte
+		off int64
+	}{
+		{copies[1], h.Size},
+		{copies[0][2*sector:], 2 * sector},
+		{copies[0][:sector], 0},
+		{copies[0][sector : 2*sector], sector},
+	} {
+		if _, err := w.WriteAt(piece.p, piece.off); err != nil {
+			return fmt.Errorf("volume: header: %w", err)
+		}
+	}
+	// What is left of the material that was in the way.
+	begin, end := h.KeyslotsArea()
+	for _, k := range h.Keyslots {
+		end = min(end, k.Area.Offset)
+	}
+	return wipe(c.at.Header, byteRange{begin, end})
+}
