@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"serpcrypt/internal/secret"
+	"serpcrypt/kdf"
 )
 
 // AnySlot stands for every key slot in use.
@@ -93,8 +94,8 @@ const (
 	slowTime = time.Minute
 	// No machine takes slowTime for so few iterations of slot and digest.
 	neverSlow = 1_000_000
-	// As the speed need not be known well.
-	shortMeasurement = 4 * time.Millisecond
+	// As the speed need not be known well, and every unlocking pays for this.
+	shortMeasurement = time.Millisecond
 )
 
 // slowSlot is one that takes longer than slowTime.
@@ -105,15 +106,16 @@ type slowSlot struct {
 
 // divideSlots tells the slow slots from the others and puts them in the order of
 // their times. What Argon2 takes is not estimated, as it is bounded by the memory:
-// its slots count as quick.
+// its slots count as quick. An iteration of the digest takes no longer than one
+// for a key.
 func divideSlots(ctx context.Context, h *Header, slots []int) (quick []int, slow []slowSlot, err error) {
-	speeds := map[string]*UnlockSpeed{}
-	speed := func(hash string) *UnlockSpeed {
+	speeds := map[string]float64{}
+	seconds := func(hash string, iterations int) float64 {
 		hash = strings.ToLower(hash)
-		if speeds[hash] == nil && err == nil {
-			speeds[hash], err = MeasureUnlockSpeed(ctx, h.Cipher+"-"+h.Mode, hash, h.KeyBytes, shortMeasurement)
+		if speeds[hash] == 0 && err == nil {
+			speeds[hash], err = kdf.Speed(ctx, hash, h.KeyBytes, shortMeasurement)
 		}
-		return speeds[hash]
+		return float64(iterations) / speeds[hash]
 	}
 	for _, slot := range slots {
 		s := &h.Slots[slot]
@@ -121,20 +123,15 @@ func divideSlots(ctx context.Context, h *Header, slots []int) (quick []int, slow
 			quick = append(quick, slot)
 			continue
 		}
-		digest := speed(h.Hash)
+		about := seconds(h.Hash, h.DigestIterations)
+		if s.KDF == PBKDF2 {
+			about += seconds(s.Hash, s.Iterations)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
-		about := digest.Time(0, h.DigestIterations)
-		if s.KDF == PBKDF2 {
-			derivation := speed(s.Hash)
-			if err != nil {
-				return nil, nil, err
-			}
-			about += derivation.Time(s.Iterations, 0)
-		}
-		if about > slowTime {
-			slow = append(slow, slowSlot{slot, about})
+		if about > slowTime.Seconds() {
+			slow = append(slow, slowSlot{slot, time.Duration(about * float64(time.Second))})
 		} else {
 			quick = append(quick, slot)
 		}
