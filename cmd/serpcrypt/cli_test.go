@@ -57,7 +57,7 @@ func (o outcome) must(t *testing.T, code int) outcome {
 
 const testPassphrase = "correct horse battery staple"
 
-// newBox makes a small container, which testPassphrase opens.
+// newBox makes a small container, of LUKS2 unless told otherwise, which testPassphrase opens.
 func newBox(t *testing.T, options ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "box")

@@ -65,6 +65,16 @@ func editContainer(c *cli.Context, path string) (*container, error) {
 	return openFiles(c, path, volume.EditFile, nil)
 }
 
+// warnOfHeader tells of a header that is good enough, but not as it should be.
+func warnOfHeader(path string, h *volume.Header) {
+	for _, fault := range h.Warnings {
+		warnf("%s: %s", path, errorText(fault))
+	}
+	if len(h.Warnings) > 0 && !screen.quiet {
+		hintf("serpcrypt repair mends it")
+	}
+}
+
 func (f *container) isDetached() bool { return f.header != f.data }
 
 // stores returns where the parts lie.

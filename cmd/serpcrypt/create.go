@@ -14,7 +14,6 @@ import (
 	"serpcrypt/cipher/serpent"
 	"serpcrypt/internal/hashes"
 	"serpcrypt/internal/secret"
-	"serpcrypt/kdf"
 	"serpcrypt/volume"
 )
 
@@ -27,12 +26,12 @@ func createCommand() *cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "size", Usage: "`SIZE` of a new file: 64M, 1G, 1GiB, 1GB or bytes"},
 			&cli.StringFlag{Name: "fs", Usage: "make a file system: `NAME` is ext4, xfs ... as in mkfs.NAME"},
-			&cli.StringFlag{Name: "type", Value: "luks1", Usage: "`FORMAT` of the container"},
+			&cli.StringFlag{Name: "type", Value: "luks2", Usage: "`FORMAT` of the container: luks2, or luks1 for qemu and old tools"},
 			&cli.StringFlag{Name: "cipher", Aliases: []string{"c"}, Value: volume.DefaultCipher, Usage: "`CIPHER` with mode and IV"},
 			&cli.IntFlag{Name: "key-size", Aliases: []string{"s"}, DefaultText: "the most that the cipher takes: 512 for xts", Usage: "`BITS` of the volume key"},
-			&cli.StringFlag{Name: "hash", Value: volume.DefaultHash, Usage: "`HASH` that derives keys from passphrases: " + strings.Join(hashes.Names(), ", ")},
-			&cli.IntFlag{Name: "iter-time", Aliases: []string{"i"}, Value: defaultIterTime, Usage: "spend `MILLISECONDS` on a passphrase when unlocking here"},
-			&cli.IntFlag{Name: "pbkdf-force-iterations", DefaultText: "as --iter-time says", Usage: "make it `N` iterations instead"},
+			&cli.IntFlag{Name: "sector-size", DefaultText: "4096 if the payload is whole sectors of it, else 512", Usage: "encrypt in sectors of `BYTES`"},
+			&cli.StringFlag{Name: "label", Usage: "`TEXT` by which the container is found (LUKS2)"},
+			&cli.StringFlag{Name: "subsystem", Usage: "`TEXT` for who cares (LUKS2)"},
 			&cli.IntFlag{Name: "key-slot", Aliases: []string{"S"}, Usage: "put the passphrase into key slot `N`"},
 			&cli.StringFlag{Name: "uuid", DefaultText: "random", Usage: "`UUID` of the container"},
 			&cli.StringFlag{Name: "volume-key-file", Usage: "take the volume key from `FILE` instead of making one"},
@@ -40,19 +39,18 @@ func createCommand() *cli.Command {
 			&cli.Int64Flag{Name: "offset", DefaultText: "the first MiB behind the header", Usage: "begin the payload at sector `N`, of 512 bytes"},
 			&cli.BoolFlag{Name: "sparse", Usage: "skip the fill: the file takes space only for what is written, and shows where"},
 			&cli.BoolFlag{Name: "force", Usage: "overwrite what is there"},
-		}, passphraseFlags()...),
+		}, append(passphraseFlags(), pbkdfFlags()...)...),
 		Action: runCreate,
 	}
 }
 
 // creation is what is to be made.
 type creation struct {
-	path   string
-	header string // path of a detached header, or ""
-	size   int64  // bytes, as wanted, or unsaid
-	params volume.Params
-	// iterTime is what Iterations shall take, if they are not given.
-	iterTime time.Duration
+	path     string
+	header   string // path of a detached header, or ""
+	size     int64  // bytes, as wanted, or unsaid
+	params   volume.Params
+	cost     slotCost      // of the key slot
 	timeout  time.Duration // for the derivation; 0: none
 	fs, mkfs string        // file system and the program that makes it, or ""
 	sparse   bool
@@ -115,11 +113,14 @@ func parseCreation(c *cli.Context, path string) (*creation, error) {
 		force:   c.Bool("force"),
 		timeout: timeout(c),
 		params: volume.Params{
+			Type:       strings.ToUpper(c.String("type")),
 			Cipher:     c.String("cipher"),
 			KeyBits:    c.Int("key-size"),
-			Hash:       c.String("hash"),
-			Iterations: c.Int("pbkdf-force-iterations"),
+			SectorSize: c.Int("sector-size"),
+			Hash:       volume.DefaultHash,
 			UUID:       c.String("uuid"),
+			Label:      c.String("label"),
+			Subsystem:  c.String("subsystem"),
 			Slot:       c.Int("key-slot"),
 			Detached:   c.IsSet("header"),
 		},
@@ -128,8 +129,17 @@ func parseCreation(c *cli.Context, path string) (*creation, error) {
 	if want.kernel, err = chosenKernel(c); err != nil {
 		return nil, err
 	}
-	if format := strings.ToLower(c.String("type")); format != "luks1" {
-		return nil, usagef("--type %s is not supported: there is luks1", c.String("type"))
+	if want.params.Type != volume.TypeLUKS1 && want.params.Type != volume.TypeLUKS2 {
+		return nil, usagef("--type %s is not supported: there are luks1 and luks2", c.String("type"))
+	}
+	if c.IsSet("sector-size") && want.params.SectorSize <= 0 {
+		return nil, usagef("--sector-size must be more than nothing")
+	}
+	if want.cost, err = parseSlotCost(c); err != nil {
+		return nil, err
+	}
+	if want.cost.hash != "" {
+		want.params.Hash = want.cost.hash
 	}
 	if c.IsSet("size") {
 		if want.size, err = parseSize(c.String("size")); err != nil {
@@ -165,20 +175,6 @@ func parseCreation(c *cli.Context, path string) (*creation, error) {
 	} else if want.params.KeyBits <= 0 {
 		return nil, usagef("--key-size must be more than nothing")
 	}
-	switch {
-	case c.IsSet("pbkdf-force-iterations") && c.IsSet("iter-time"):
-		return nil, usagef("--iter-time and --pbkdf-force-iterations exclude each other")
-	case c.IsSet("pbkdf-force-iterations"):
-		if want.params.Iterations < kdf.MinIterations {
-			return nil, usagef("--pbkdf-force-iterations must be at least %d", kdf.MinIterations)
-		}
-	case c.Int("iter-time") < 1:
-		return nil, usagef("--iter-time must be at least 1")
-	case c.Int("iter-time") > maxIterTime:
-		return nil, usagef("--iter-time must be at most %d", maxIterTime)
-	default:
-		want.iterTime = time.Duration(c.Int("iter-time")) * time.Millisecond
-	}
 	if err := want.checkSize(want.size); err != nil {
 		return nil, err
 	}
@@ -198,9 +194,7 @@ const unsaid = -1
 // checkSize reports parameters that make no sense, and a size in bytes, unless
 // it is unsaid, that is too small for them.
 func (want *creation) checkSize(size int64) error {
-	p := want.params
-	p.Iterations = max(p.Iterations, kdf.MinIterations) // not known yet
-	least, err := volume.MinSize(p)
+	least, err := volume.MinSize(want.cost.cheapest(want.params))
 	if err != nil {
 		return asFlagError(err)
 	}
@@ -212,9 +206,7 @@ func (want *creation) checkSize(size int64) error {
 
 // headerSpace returns how many bytes a file for a detached header has.
 func (want *creation) headerSpace() (int64, error) {
-	p := want.params
-	p.Iterations = max(p.Iterations, kdf.MinIterations) // not known yet
-	space, err := volume.HeaderSize(p)
+	space, err := volume.HeaderSize(want.cost.cheapest(want.params))
 	if err != nil {
 		return 0, asFlagError(err)
 	}
@@ -237,7 +229,7 @@ func asFlagError(err error) error {
 	var hash *hashes.UnknownError
 	switch {
 	case errors.As(err, &param):
-		flags := map[string]string{"UUID": "--uuid", "key size": "--key-size", "key slot": "--key-slot", "iterations": "--pbkdf-force-iterations", "payload offset": "--offset", "hash": "--hash", "key derivation": "--pbkdf", "label": "--label", "subsystem": "--subsystem"}
+		flags := map[string]string{"type": "--type", "sector size": "--sector-size", "UUID": "--uuid", "key size": "--key-size", "key slot": "--key-slot", "iterations": "--pbkdf-force-iterations", "payload offset": "--offset", "hash": "--hash", "key derivation": "--pbkdf", "label": "--label", "subsystem": "--subsystem"}
 		return usagef("%s: %s", flags[param.Param], param.Reason)
 	case errors.As(err, &spec):
 		return usagef("--cipher: %w", err)
@@ -260,16 +252,11 @@ func namingFlag(err error) error {
 // like a container.
 func makeContainer(ctx context.Context, want *creation, places *places, passphrase *secret.Buffer) (*creationReport, error) {
 	params := want.params
-	times, err := chooseIterations(ctx, &params, want.iterTime)
+	times, err := want.cost.forContainer(ctx, &params)
 	if err != nil {
 		return nil, err
 	}
-	if params.Iterations < fewIterations {
-		warnf("%d iterations are few: a passphrase that can be guessed will be", params.Iterations)
-	}
-	if about := seconds(times.Here); about > slowTime {
-		notef("key slot %d takes about %s to make, and to open here", params.Slot, formatAbout(about))
-	}
+	warnOf(keyParams(params), times)
 	debugf("write the key slots")
 	var formatted *volume.Formatted
 	err = inTime(ctx, want.timeout, func(ctx context.Context) (err error) {
@@ -302,21 +289,9 @@ func makeContainer(ctx context.Context, want *creation, places *places, passphra
 	return newCreationReport(want, params, formatted.Header(), payload, times), nil
 }
 
-// chooseIterations finds how many iterations take iterTime, unless they are
-// given, and how long it will take to unlock.
-func chooseIterations(ctx context.Context, p *volume.Params, iterTime time.Duration) (unlockTimes, error) {
-	d := estimation
-	if p.Iterations == 0 {
-		d = calibration
-	}
-	speeds, err := measureSpeeds(ctx, p.Cipher, p.Hash, p.KeyBits/8, d)
-	if err != nil {
-		return unlockTimes{}, err
-	}
-	if p.Iterations == 0 {
-		p.Iterations = speeds.here.Iterations(iterTime)
-	}
-	return speeds.times(p.Iterations, volume.DigestIterations(p.Iterations)), nil
+// keyParams are those of the key slot that a container is made with.
+func keyParams(p volume.Params) volume.KeyParams {
+	return volume.KeyParams{KDF: p.KDF, Hash: p.Hash, Iterations: p.Iterations, Argon2: p.Argon2}
 }
 
 // prepareVolume fills the volume and makes the file system.
@@ -339,21 +314,28 @@ func (want *creation) prepareVolume(ctx context.Context, v *volume.Volume) error
 // creationReport is what has been made, and the document of --json. Sizes and
 // places are in bytes.
 type creationReport struct {
-	Container        string `json:"container"`
-	HeaderFile       string `json:"header,omitempty"` // if it is detached
-	Type             string `json:"type"`
-	UUID             string `json:"uuid"`
-	Cipher           string `json:"cipher"`
-	KeyBits          int    `json:"key_bits"`
-	Hash             string `json:"hash"`
-	Iterations       int    `json:"iterations"`
-	DigestIterations int    `json:"digest_iterations"`
-	KeySlot          int    `json:"key_slot"`
+	Container  string `json:"container"`
+	HeaderFile string `json:"header,omitempty"` // if it is detached
+	Type       string `json:"type"`
+	UUID       string `json:"uuid"`
+	Cipher     string `json:"cipher"`
+	KeyBits    int    `json:"key_bits"`
+	SectorSize int    `json:"sector_size"`
+	Label      string `json:"label,omitempty"`
+	Subsystem  string `json:"subsystem,omitempty"`
+	Hash       string `json:"hash"`
+	KDF        string `json:"kdf"`
+	Iterations int    `json:"iterations,omitempty"`
+	argon2Document
+	DigestIterations int `json:"digest_iterations"`
+	KeySlot          int `json:"key_slot"`
 	unlockTimes
 	PayloadOffset int64  `json:"payload_offset"`
 	PayloadBytes  int64  `json:"payload_bytes"`
 	FileSystem    string `json:"file_system,omitempty"`
 	Filled        bool   `json:"filled"`
+
+	passphrase string // how the key is derived from it, for people
 }
 
 func newCreationReport(want *creation, p volume.Params, h *volume.Header, payload int64, times unlockTimes) *creationReport {
@@ -364,8 +346,13 @@ func newCreationReport(want *creation, p volume.Params, h *volume.Header, payloa
 		UUID:             h.UUID,
 		Cipher:           h.Cipher + "-" + h.Mode,
 		KeyBits:          h.KeyBytes * 8,
+		SectorSize:       h.SectorSize,
+		Label:            h.Label,
+		Subsystem:        h.Subsystem,
 		Hash:             h.Hash,
+		KDF:              p.KDF,
 		Iterations:       p.Iterations,
+		argon2Document:   newArgon2Document(p.Argon2),
 		DigestIterations: h.DigestIterations,
 		KeySlot:          p.Slot,
 		unlockTimes:      times,
@@ -373,6 +360,7 @@ func newCreationReport(want *creation, p volume.Params, h *volume.Header, payloa
 		PayloadBytes:     payload,
 		FileSystem:       want.fs,
 		Filled:           !want.sparse,
+		passphrase:       describeKDF(keyParams(p)),
 	}
 }
 
@@ -386,8 +374,8 @@ func (r *creationReport) show(asJSON bool) error {
 	}
 	row := func(name, format string, a ...any) { infof("  %-13s%s", name+":", fmt.Sprintf(format, a...)) }
 	row("Format", "%s, UUID %s", r.Type, r.UUID)
-	row("Cipher", "%s, %d-bit key", r.Cipher, r.KeyBits)
-	row("Passphrase", "PBKDF2-%s, %d iterations, key slot %d", r.Hash, r.Iterations, r.KeySlot)
+	row("Cipher", "%s, %d-bit key, sectors of %d bytes", r.Cipher, r.KeyBits, r.SectorSize)
+	row("Passphrase", "%s, key slot %d", r.passphrase, r.KeySlot)
 	row("Unlocking", "%s", r.unlockTimes)
 	row("Payload", "%s (%d bytes)", formatSize(r.PayloadBytes), r.PayloadBytes)
 	if r.FileSystem != "" {

@@ -51,17 +51,15 @@ func (p *places) stores() volume.Stores {
 	return volume.Stores{Header: p.header.store, Data: p.data.store}
 }
 
-// publish gives the finished parts their names: both of them, or none.
+// publish gives the finished parts their names: both of them, or none. The
+// payload alone looks like nothing, should the header not follow.
 func (p *places) publish() error {
-	if p.header == nil {
-		return p.data.publish()
-	}
-	if err := p.header.publish(); err != nil {
+	err := p.data.publish()
+	if err != nil || p.header == nil {
 		return err
 	}
-	err := p.data.publish()
-	if err != nil {
-		err = errors.Join(err, p.header.unpublish())
+	if err = p.header.publish(); err != nil {
+		err = errors.Join(err, p.data.unpublish())
 	}
 	return err
 }

@@ -32,7 +32,8 @@ func TestCreateHeedsEachSync(t *testing.T) {
 		want := &creation{
 			path:   filepath.Join(t.TempDir(), "box"),
 			size:   3 << 20,
-			params: volume.Params{Cipher: volume.DefaultCipher, KeyBits: volume.DefaultKeyBits, Hash: volume.DefaultHash, Iterations: fewIterations},
+			params: volume.Params{Cipher: volume.DefaultCipher, KeyBits: volume.DefaultKeyBits, Hash: volume.DefaultHash},
+			cost:   slotCost{kdf: volume.PBKDF2, iterations: fewIterations},
 		}
 		places, err := want.findPlaces(t.Context())
 		if err != nil {

@@ -55,8 +55,8 @@ func TestCreateOnDevice(t *testing.T) {
 	}
 	serpcrypt(t, testPassphrase, "verify", device).must(t, 0)
 
-	refused(create("-q"), exitBusy, device+" holds LUKS1")
-	refused(create("--force"), exitBusy, device+" holds LUKS1, which will be lost: not done without a confirmation")
+	refused(create("-q"), exitBusy, device+" holds LUKS2")
+	refused(create("--force"), exitBusy, device+" holds LUKS2, which will be lost: not done without a confirmation")
 	serpcrypt(t, testPassphrase, "verify", device).must(t, 0)
 	create("--force", "-q").must(t, 0)
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"serpcrypt/kdf"
 	"serpcrypt/volume"
 )
 
@@ -43,13 +44,17 @@ func runDump(c *cli.Context) error {
 		return fault
 	}
 	var times map[int]unlockTimes
-	if fault == nil {
+	if fault == nil && countSlots(h) > 0 {
 		if times, err = estimateUnlock(c.Context, h); err != nil {
 			return err
 		}
 	}
+	warnOfHeader(path, h)
 	if c.Bool("json") {
-		err = printJSON(newHeaderDocument(path, h, times))
+		var d *headerDocument
+		if d, err = newHeaderDocument(path, h, times); err == nil {
+			err = printJSON(d)
+		}
 	} else {
 		err = writeHeader(screen.out, path, h, times)
 	}
@@ -61,50 +66,62 @@ func runDump(c *cli.Context) error {
 
 // estimateUnlock returns the times of the key slots in use, by their number.
 func estimateUnlock(ctx context.Context, h *volume.Header) (map[int]unlockTimes, error) {
-	const measured = 150 * time.Millisecond
-	speeds, err := measureSpeeds(ctx, h.Cipher+"-"+h.Mode, h.Hash, h.KeyBytes, measured)
-	if err != nil {
-		return nil, err
-	}
+	const measured = 150 * time.Millisecond // for each hash
+	speeds := map[string]unlockSpeeds{}
 	times := map[int]unlockTimes{}
 	for i, s := range h.Slots {
-		if s.State == volume.SlotEnabled {
-			times[i] = speeds.times(s.Iterations, h.DigestIterations)
+		if s.State != volume.SlotEnabled {
+			continue
+		}
+		var err error
+		if times[i], err = estimateSlot(ctx, h, s, func(hash string) (unlockSpeeds, error) {
+			if _, known := speeds[hash]; !known {
+				speed, err := measureSpeeds(ctx, h.Cipher+"-"+h.Mode, hash, h.KeyBytes, measured)
+				if err != nil {
+					return unlockSpeeds{}, err
+				}
+				speeds[hash] = speed
+			}
+			return speeds[hash], nil
+		}); err != nil {
+			return nil, err
 		}
 	}
 	return times, nil
 }
 
+// estimateSlot adds up the derivation and the digest, which may have different
+// hashes.
+func estimateSlot(ctx context.Context, h *volume.Header, s volume.Slot, speedOf func(hash string) (unlockSpeeds, error)) (unlockTimes, error) {
+	digest, err := speedOf(h.Hash)
+	if err != nil {
+		return unlockTimes{}, err
+	}
+	if s.KDF != volume.PBKDF2 {
+		cost := kdf.Argon2{Variant: s.KDF, Time: s.Argon2.Time, Memory: s.Argon2.MemoryKiB, CPUs: s.Argon2.Lanes}
+		here, err := cost.Estimate(ctx)
+		return unlockTimes{here.Seconds(), here.Seconds()}.plus(digest.times(0, h.DigestIterations)), err
+	}
+	if strings.EqualFold(s.Hash, h.Hash) {
+		return digest.times(s.Iterations, h.DigestIterations), nil
+	}
+	slot, err := speedOf(s.Hash)
+	if err != nil {
+		return unlockTimes{}, err
+	}
+	return slot.times(s.Iterations, 0).plus(digest.times(0, h.DigestIterations)), nil
+}
+
 // writeHeader prints what cryptsetup luksDump prints, and the unlock times.
 func writeHeader(w io.Writer, path string, h *volume.Header, times map[int]unlockTimes) error {
 	var b strings.Builder
-	row := func(name string, value any) { fmt.Fprintf(&b, "%-15s\t%v\n", name+":", value) }
-	fmt.Fprintf(&b, "LUKS header information for %s\n\n", path)
-	row("Version", h.Version)
-	row("Cipher name", printable(h.Cipher))
-	row("Cipher mode", printable(h.Mode))
-	row("Hash spec", printable(h.Hash))
-	row("Payload offset", h.PayloadOffset/sectorSize)
-	row("MK bits", h.KeyBytes*8)
-	row("MK digest", spacedHex(h.Digest))
-	row("MK salt", spacedHex(h.DigestSalt[:saltRow]))
-	fmt.Fprintf(&b, "%15s\t%s\n", "", spacedHex(h.DigestSalt[saltRow:]))
-	row("MK iterations", h.DigestIterations)
-	row("UUID", printable(h.UUID))
-	b.WriteString("\n")
-	for i, s := range h.Slots {
-		fmt.Fprintf(&b, "Key Slot %d: %s\n", i, strings.ToUpper(string(s.State)))
-		if s.State != volume.SlotEnabled {
-			continue
-		}
-		fmt.Fprintf(&b, "\t%-20s\t%d\n", "Iterations:", s.Iterations)
-		fmt.Fprintf(&b, "\t%-20s\t%s\n", "Salt:", spacedHex(s.Salt[:saltRow]))
-		fmt.Fprintf(&b, "\t%22s\t%s\n", "", spacedHex(s.Salt[saltRow:]))
-		fmt.Fprintf(&b, "\t%-20s\t%d\n", "Key material offset:", s.MaterialOffset/sectorSize)
-		fmt.Fprintf(&b, "\t%-23s\t%d\n", "AF stripes:", s.Stripes)
+	if h.LUKS2 != nil {
+		dumpLUKS2(&b, h.LUKS2)
+	} else {
+		dumpLUKS1(&b, path, h)
 	}
 	if len(times) > 0 {
-		fmt.Fprintf(&b, "\nUnlock time, estimated from a short run of PBKDF2-%s for %d bits:\n", printable(h.Hash), h.KeyBytes*8)
+		b.WriteString("\nUnlock time, estimated from a short run:\n")
 		for i := range h.Slots {
 			if t, ok := times[i]; ok {
 				fmt.Fprintf(&b, "\tKey Slot %d:          \t%v\n", i, t)
@@ -113,6 +130,35 @@ func writeHeader(w io.Writer, path string, h *volume.Header, times map[int]unloc
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// dumpLUKS1 writes what cryptsetup luksDump prints.
+func dumpLUKS1(b *strings.Builder, path string, h *volume.Header) {
+	row := func(name string, value any) { fmt.Fprintf(b, "%-15s\t%v\n", name+":", value) }
+	fmt.Fprintf(b, "LUKS header information for %s\n\n", path)
+	row("Version", h.Version)
+	row("Cipher name", printable(h.Cipher))
+	row("Cipher mode", printable(h.Mode))
+	row("Hash spec", printable(h.Hash))
+	row("Payload offset", h.PayloadOffset/sectorSize)
+	row("MK bits", h.KeyBytes*8)
+	row("MK digest", spacedHex(h.Digest))
+	row("MK salt", spacedHex(h.DigestSalt[:saltRow]))
+	fmt.Fprintf(b, "%15s\t%s\n", "", spacedHex(h.DigestSalt[saltRow:]))
+	row("MK iterations", h.DigestIterations)
+	row("UUID", printable(h.UUID))
+	b.WriteString("\n")
+	for i, s := range h.Slots {
+		fmt.Fprintf(b, "Key Slot %d: %s\n", i, strings.ToUpper(string(s.State)))
+		if s.State != volume.SlotEnabled {
+			continue
+		}
+		fmt.Fprintf(b, "\t%-20s\t%d\n", "Iterations:", s.Iterations)
+		fmt.Fprintf(b, "\t%-20s\t%s\n", "Salt:", spacedHex(s.Salt[:saltRow]))
+		fmt.Fprintf(b, "\t%22s\t%s\n", "", spacedHex(s.Salt[saltRow:]))
+		fmt.Fprintf(b, "\t%-20s\t%d\n", "Key material offset:", s.MaterialOffset/sectorSize)
+		fmt.Fprintf(b, "\t%-23s\t%d\n", "AF stripes:", s.Stripes)
+	}
 }
 
 const saltRow = 16 // bytes of a salt in a line
@@ -144,15 +190,19 @@ type headerDocument struct {
 	Type             string         `json:"type"`
 	Version          int            `json:"version"`
 	UUID             string         `json:"uuid"`
+	Label            string         `json:"label,omitempty"`
+	Subsystem        string         `json:"subsystem,omitempty"`
 	Cipher           string         `json:"cipher"`
 	Mode             string         `json:"mode"`
 	Hash             string         `json:"hash"`
 	KeyBits          int            `json:"key_bits"`
+	SectorSize       int            `json:"sector_size"`
 	PayloadOffset    int64          `json:"payload_offset"`
 	Digest           string         `json:"digest"`
 	DigestSalt       string         `json:"digest_salt"`
 	DigestIterations int            `json:"digest_iterations"`
 	KeySlots         []slotDocument `json:"key_slots"`
+	LUKS2            *luks2Document `json:"luks2,omitempty"`
 }
 
 type slotDocument struct {
@@ -184,22 +234,27 @@ func newArgon2Document(c volume.Argon2Cost) argon2Document {
 	return argon2Document{c.Time, c.MemoryKiB, c.Lanes}
 }
 
-func newHeaderDocument(path string, h *volume.Header, times map[int]unlockTimes) *headerDocument {
+func newHeaderDocument(path string, h *volume.Header, times map[int]unlockTimes) (*headerDocument, error) {
+	luks2, err := newLUKS2Document(h)
 	return &headerDocument{
 		Container:        path,
 		Type:             h.Type,
 		Version:          h.Version,
 		UUID:             h.UUID,
+		Label:            h.Label,
+		Subsystem:        h.Subsystem,
 		Cipher:           h.Cipher,
 		Mode:             h.Mode,
 		Hash:             h.Hash,
 		KeyBits:          h.KeyBytes * 8,
+		SectorSize:       h.SectorSize,
 		PayloadOffset:    h.PayloadOffset,
 		Digest:           hex.EncodeToString(h.Digest),
 		DigestSalt:       hex.EncodeToString(h.DigestSalt),
 		DigestIterations: h.DigestIterations,
 		KeySlots:         slotDocuments(h, times),
-	}
+		LUKS2:            luks2,
+	}, err
 }
 
 func slotDocuments(h *volume.Header, times map[int]unlockTimes) []slotDocument {
@@ -230,7 +285,7 @@ func slotDocuments(h *volume.Header, times map[int]unlockTimes) []slotDocument {
 
 // priorityName is empty where slots have none.
 func priorityName(h *volume.Header, s volume.Slot) string {
-	if h.LUKS1 != nil || s.State == volume.SlotDisabled {
+	if h.LUKS2 == nil || s.State == volume.SlotDisabled {
 		return ""
 	}
 	switch s.Priority {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -11,19 +12,42 @@ import (
 	"serpcrypt/internal/skip"
 )
 
-// TestDumpLikeCryptsetup holds dump against the real luksDump, byte by byte.
-func TestDumpLikeCryptsetup(t *testing.T) {
-	cryptsetup, err := exec.LookPath("cryptsetup")
-	if err != nil {
-		if cryptsetup, err = exec.LookPath("/usr/sbin/cryptsetup"); err != nil {
-			skip.Skip(t, "cryptsetup is not installed")
+// needCryptsetup returns the real cryptsetup, or skips the test.
+func needCryptsetup(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"cryptsetup", "/usr/sbin/cryptsetup"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
 		}
 	}
-	paths := []string{newBox(t, "-c", "serpent-cbc-essiv:sha256", "--hash", "sha512", "-S", "7")}
+	skip.Skip(t, "cryptsetup is not installed")
+	return ""
+}
+
+// dumped are containers of all kinds, ours and those of others.
+func dumped(t *testing.T) []string {
+	t.Helper()
+	paths := []string{
+		newBox(t, "--type", "luks1", "-c", "serpent-cbc-essiv:sha256", "--hash", "sha512", "-S", "7"),
+		newBox(t),
+		newBox(t, "--label", "holiday", "--subsystem", "photos", "-c", "serpent-cbc-plain64", "-s", "192", "--sector-size", "512", "-S", "5"),
+	}
+	argon2 := filepath.Join(t.TempDir(), "argon2")
+	serpcrypt(t, testPassphrase, "create", "--size", "3M", "-q", "--pbkdf", "argon2id", "--pbkdf-memory", "64", "--pbkdf-force-iterations", "4", argon2).must(t, 0)
+	paths = append(paths, argon2)
 	for _, name := range []string{"l1-keyfile", "l1-ecb", "q-xts"} {
 		paths = append(paths, unpack(t, golden.Named(t, name)))
 	}
-	for _, path := range paths {
+	for _, image := range golden.LUKS2(t) {
+		paths = append(paths, unpack(t, image))
+	}
+	return paths
+}
+
+// TestDumpLikeCryptsetup holds dump against the real luksDump, byte by byte.
+func TestDumpLikeCryptsetup(t *testing.T) {
+	cryptsetup := needCryptsetup(t)
+	for _, path := range dumped(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			want := runCommand(t, exec.Command(cryptsetup, "luksDump", path)).must(t, 0).stdout
 			got := serpcrypt(t, "", "dump", path).must(t, 0).stdout
@@ -35,6 +59,67 @@ func TestDumpLikeCryptsetup(t *testing.T) {
 				t.Errorf("no unlock time in\n%s", got)
 			}
 		})
+	}
+}
+
+// TestMetadataLikeCryptsetup: the JSON text of a LUKS2 header means the same.
+func TestMetadataLikeCryptsetup(t *testing.T) {
+	cryptsetup := needCryptsetup(t)
+	compared := 0
+	for _, path := range dumped(t) {
+		var d headerDocument
+		if err := json.Unmarshal([]byte(serpcrypt(t, "", "dump", "--json", path).must(t, 0).stdout), &d); err != nil {
+			t.Fatal(err)
+		}
+		if d.LUKS2 == nil {
+			continue
+		}
+		var got, want any
+		if err := json.Unmarshal(d.LUKS2.Metadata, &got); err != nil {
+			t.Fatal(err)
+		}
+		o := runCommand(t, exec.Command(cryptsetup, "luksDump", "--dump-json-metadata", path)).must(t, 0)
+		if err := json.Unmarshal([]byte(o.stdout), &want); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: the metadata are\n%s\nand cryptsetup's\n%s", filepath.Base(path), d.LUKS2.Metadata, o.stdout)
+		}
+		compared++
+	}
+	if compared < 6 {
+		t.Errorf("only %d containers were compared", compared)
+	}
+}
+
+// TestCryptsetupFindsNothingToRepair in headers that our commands leave.
+func TestCryptsetupFindsNothingToRepair(t *testing.T) {
+	cryptsetup := needCryptsetup(t)
+	for _, format := range []string{"luks1", "luks2"} {
+		box := newBox(t, "--type", format)
+		check := func(after string) {
+			t.Helper()
+			before := content(t, box)
+			o := runCommand(t, exec.Command(cryptsetup, "repair", "-q", "-v", box)).must(t, 0)
+			if content(t, box) != before || strings.Contains(o.stdout+o.stderr, "epair") {
+				t.Errorf("%s after %s: repaired\n%s%s", format, after, o.stdout, o.stderr)
+			}
+			runCommand(t, exec.Command(cryptsetup, "luksDump", box)).must(t, 0)
+		}
+		check("create")
+		both := testPassphrase + "\nnew\n"
+		key := func(stdin, command string, flags ...string) {
+			t.Helper()
+			serpcrypt(t, stdin, append([]string{"key", command, "-q", box}, flags...)...).must(t, 0)
+			check("key " + command)
+		}
+		key(both, "add", "--pbkdf-force-iterations", "1000", "-S", "3")
+		key(both, "change", "--pbkdf-force-iterations", "1000")
+		key("new", "remove", "-S", "3")
+		serpcrypt(t, "", "config", box, "--uuid", "").must(t, 0)
+		check("config")
+		serpcrypt(t, "", "resize", box, "5M").must(t, 0)
+		check("resize")
 	}
 }
 

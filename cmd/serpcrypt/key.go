@@ -75,11 +75,12 @@ func runKeyList(c *cli.Context) error {
 		return fault
 	}
 	var times map[int]unlockTimes
-	if fault == nil {
+	if fault == nil && countSlots(h) > 0 {
 		if times, err = estimateUnlock(c.Context, h); err != nil {
 			return err
 		}
 	}
+	warnOfHeader(path, h)
 	if c.Bool("json") {
 		err = printJSON(keyListDocument{path, h.Type, slotDocuments(h, times)})
 	} else {

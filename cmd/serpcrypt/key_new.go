@@ -79,6 +79,9 @@ func prepareKey(c *cli.Context, old keyRequest, check func(*volume.Header) error
 	if err != nil {
 		return nil, err
 	}
+	if cost.kdf != volume.PBKDF2 && cost.hash != "" {
+		return nil, usagef("--hash is for PBKDF2: Argon2 has its own")
+	}
 	file, err := editContainer(c, old.container)
 	if err != nil {
 		return nil, err
@@ -99,7 +102,7 @@ func (k *newKey) prepare(c *cli.Context, old, fresh keyRequest, cost slotCost, c
 	if err := check(k.header); err != nil {
 		return err
 	}
-	if k.header.Type == "LUKS1" && cost.kdf != volume.PBKDF2 {
+	if k.header.Type == volume.TypeLUKS1 && cost.kdf != volume.PBKDF2 {
 		return usagef("--pbkdf %s needs LUKS2: %s is LUKS1, which has only %s", cost.kdf, old.container, volume.PBKDF2)
 	}
 	if k.key, err = unlock(ctx, c, at, old); err != nil {

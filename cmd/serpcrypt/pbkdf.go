@@ -65,9 +65,6 @@ func parseSlotCost(c *cli.Context) (slotCost, error) {
 		}
 	case volume.Argon2i, volume.Argon2id:
 		least = kdf.MinArgon2Time
-		if c.IsSet("hash") {
-			return s, usagef("--hash is for PBKDF2: Argon2 has its own")
-		}
 	default:
 		return s, usagef("--pbkdf: unknown function %q (known: %s, %s, %s)", c.String("pbkdf"), volume.PBKDF2, volume.Argon2id, volume.Argon2i)
 	}
@@ -148,6 +145,45 @@ func (s slotCost) forSlot(ctx context.Context, h *volume.Header) (volume.KeyPara
 		p.Iterations = int(min(max(n, kdf.MinIterations), kdf.MaxIterations))
 	}
 	return p, speeds.times(p.Iterations, h.DigestIterations), nil
+}
+
+// forContainer finds the parameters of the key slot that a container is made
+// with, and how long it will take to open.
+func (s slotCost) forContainer(ctx context.Context, p *volume.Params) (unlockTimes, error) {
+	p.KDF, p.Iterations = s.kdf, s.iterations
+	if s.kdf != volume.PBKDF2 {
+		cost, err := s.argon2(ctx)
+		if err != nil {
+			return unlockTimes{}, err
+		}
+		p.Iterations = 0
+		p.Argon2 = volume.Argon2Cost{Time: cost.Time, MemoryKiB: cost.Memory, Lanes: cost.CPUs}
+		here, err := cost.Estimate(ctx)
+		return unlockTimes{here.Seconds(), here.Seconds()}, err
+	}
+	d := estimation
+	if s.iterTime > 0 {
+		d = calibration
+	}
+	speeds, err := measureSpeeds(ctx, p.Cipher, p.Hash, p.KeyBits/8, d)
+	if err != nil {
+		return unlockTimes{}, err
+	}
+	if s.iterTime > 0 {
+		p.Iterations = speeds.here.Iterations(s.iterTime)
+	}
+	return speeds.times(p.Iterations, volume.DigestIterations(p.Iterations)), nil
+}
+
+// cheapest sets costs that any container can have, for as long as those that are
+// wanted are not known.
+func (s slotCost) cheapest(p volume.Params) volume.Params {
+	p.KDF = s.kdf
+	p.Iterations = max(s.iterations, kdf.MinIterations)
+	if s.kdf != volume.PBKDF2 {
+		p.Argon2 = volume.Argon2Cost{Time: kdf.MinArgon2Time, MemoryKiB: kdf.MinArgon2Memory, Lanes: 1}
+	}
+	return p
 }
 
 // argon2 finds the costs that are not given.

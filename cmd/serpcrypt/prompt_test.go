@@ -145,7 +145,7 @@ func TestUnlockOnTerminal(t *testing.T) {
 // TestSlowSlotOnTerminal: the person is told, and can go without waiting.
 func TestSlowSlotOnTerminal(t *testing.T) {
 	for _, hash := range []string{"sha1", "sha512"} {
-		box := newBox(t, "--hash", hash)
+		box := newBox(t, "--type", "luks1", "--hash", hash)
 		verify := func(options ...string) *session {
 			s := startOnTerminal(t, exec.Command("serpcrypt", append([]string{"verify", box}, options...)...))
 			s.answer("Passphrase for "+box+": ", testPassphrase+"\r")
@@ -217,7 +217,7 @@ func TestConfirmOnTerminal(t *testing.T) {
 	for _, no := range []string{"yes\n", "\n", "YES!\n", "\x04"} {
 		s := create()
 		s.answer(question, no)
-		s.end(exitBusy, box+" holds LUKS1, which will be lost: not confirmed")
+		s.end(exitBusy, box+" holds LUKS2, which will be lost: not confirmed")
 	}
 	s := create()
 	s.answer(question, "\x03")

@@ -85,7 +85,7 @@ func TestQemu(t *testing.T) {
 		for _, hash := range test.hashes {
 			t.Run(fmt.Sprintf("ours,%s,%d,%s", test.cipher, test.keyBits, hash), func(t *testing.T) {
 				t.Parallel()
-				box := newBox(t, "-c", test.cipher, "-s", fmt.Sprint(test.keyBits), "--hash", hash, "--size", fmt.Sprint(payloadOffset(test.keyBits)+1<<20))
+				box := newBox(t, "--type", "luks1", "-c", test.cipher, "-s", fmt.Sprint(test.keyBits), "--hash", hash, "--size", fmt.Sprint(payloadOffset(test.keyBits)+1<<20))
 				q.exchange(t, box)
 			})
 		}

@@ -8,6 +8,7 @@ import (
 
 	"serpcrypt/internal/fsprobe"
 	"serpcrypt/volume"
+	"serpcrypt/volume/luks2"
 )
 
 const (
@@ -85,6 +86,9 @@ func (r *resizing) check() (err error) {
 	if r.old, err = r.file.data.Size(); err != nil {
 		return err
 	}
+	if size, fixed := fixedPayload(r.header); fixed {
+		return failf(exitBad, "", "the header of %s says that the payload has %d bytes, however long the file is: it cannot be resized", r.path, size)
+	}
 	if least := (r.header.PayloadOffset/sizeUnit + 1) * sizeUnit; r.new < least {
 		return usagef("%s are too few: this container takes at least %d bytes", formatSize(r.new), least)
 	}
@@ -93,7 +97,22 @@ func (r *resizing) check() (err error) {
 
 // payload returns how much the container holds if its file has size bytes.
 func (r *resizing) payload(size int64) int64 {
+	sectorSize := int64(r.header.SectorSize)
 	return (size - r.header.PayloadOffset) / sectorSize * sectorSize
+}
+
+// fixedPayload reports whether the payload does not reach to the end of the file
+// by itself, and the size in bytes that it has then.
+func fixedPayload(h *volume.Header) (size int64, fixed bool) {
+	if h.LUKS2 == nil {
+		return 0, false
+	}
+	for _, s := range h.LUKS2.Segments {
+		if s.Size != luks2.DynamicSize {
+			size, fixed = size+s.Size, true
+		}
+	}
+	return size, fixed
 }
 
 // resizableFile makes a container file a volume.Resizable.

@@ -57,6 +57,7 @@ func unlock(ctx context.Context, c *cli.Context, at volume.Stores, r keyRequest)
 	if err != nil {
 		return nil, err
 	}
+	warnOfHeader(r.container, header)
 	if !hasSlot(header, slot) {
 		return nil, volume.ErrNoKeySlot
 	}

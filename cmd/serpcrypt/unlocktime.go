@@ -35,9 +35,13 @@ func (s unlockSpeeds) times(iterations, digestIterations int) unlockTimes {
 	}
 }
 
+func (t unlockTimes) plus(more unlockTimes) unlockTimes {
+	return unlockTimes{t.Here + more.Here, t.SingleLane + more.SingleLane}
+}
+
 func (t unlockTimes) String() string {
 	text := fmt.Sprintf("about %s here", formatAbout(seconds(t.Here)))
-	if t.SingleLane != t.Here {
+	if formatAbout(seconds(t.SingleLane)) != formatAbout(seconds(t.Here)) {
 		text += fmt.Sprintf(", about %s with a single-lane tool", formatAbout(seconds(t.SingleLane)))
 	}
 	return text

@@ -45,7 +45,10 @@ func runVerify(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		err = printJSON(newVerifyDocument(path, report))
+		var d *verifyDocument
+		if d, err = newVerifyDocument(path, report); err == nil {
+			err = printJSON(d)
+		}
 	} else {
 		showReport(path, report)
 	}
@@ -166,7 +169,7 @@ type faultDocument struct {
 	Reason string `json:"reason"`
 }
 
-func newVerifyDocument(path string, r *volume.Report) *verifyDocument {
+func newVerifyDocument(path string, r *volume.Report) (*verifyDocument, error) {
 	d := &verifyDocument{
 		Container:    path,
 		OK:           r.Err() == nil,
@@ -177,7 +180,10 @@ func newVerifyDocument(path string, r *volume.Report) *verifyDocument {
 		CannotSee:    cannotSee,
 	}
 	if r.Header != nil {
-		d.Header = newHeaderDocument(path, r.Header, nil)
+		var err error
+		if d.Header, err = newHeaderDocument(path, r.Header, nil); err != nil {
+			return nil, err
+		}
 	}
 	if r.FileSystem != nil {
 		d.FileSystem, d.FileSystemBytes = r.FileSystem.Name, r.FileSystem.Size
@@ -189,7 +195,7 @@ func newVerifyDocument(path string, r *volume.Report) *verifyDocument {
 		}
 		d.Checks = append(d.Checks, document)
 	}
-	return d
+	return d, nil
 }
 
 func slotOrNil(slot int) *int {
