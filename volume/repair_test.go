@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
+
+	"serpcrypt/internal/faultstore"
+	"serpcrypt/volume/luks2"
 )
 
 func TestRepairLUKS1(t *testing.T) {
@@ -97,4 +101,66 @@ func TestRepairDoesNotGuess(t *testing.T) {
 			t.Errorf("byte %d: something was written", at)
 		}
 	}
+}
+
+// TestRepairLUKS2: each copy from the other. Until then the container opens, and
+// says what is wrong.
+func TestRepairLUKS2(t *testing.T) {
+	c := subjects(t)[1]
+	const size = luks2.MinSize
+	for _, damage := range []struct {
+		name   string
+		copy   string
+		damage func(s *faultstore.Store)
+	}{
+		{"primary zeroed", "primary", func(s *faultstore.Store) { s.WriteAt(make([]byte, size), 0) }},
+		{"secondary zeroed", "secondary", func(s *faultstore.Store) { s.WriteAt(make([]byte, size), size) }},
+		{"a bit of the primary", "primary", func(s *faultstore.Store) { flip(s, 5000) }},
+		{"a bit of the secondary", "secondary", func(s *faultstore.Store) { flip(s, size+5000) }},
+		{"an old secondary", "secondary", func(s *faultstore.Store) {
+			old := s.Bytes()[size : 2*size]
+			label := "new"
+			if err := Configure(background, s, Texts{Label: &label}); err != nil {
+				t.Fatal(err)
+			}
+			s.WriteAt(old, size)
+		}},
+	} {
+		t.Run(damage.name, func(t *testing.T) {
+			s := c.copy()
+			damage.damage(s)
+			opensWith(oldPassphrase, otherPassphrase)(t, c, s)
+			h := headerOf(t, s)
+			if len(h.Warnings) != 1 || !strings.HasPrefix(h.Warnings[0].Reason, damage.copy) {
+				t.Errorf("it warns of %v", h.Warnings)
+			}
+			if verifyHeaderOf(t, s) == nil {
+				t.Error("verify finds nothing")
+			}
+			backups := 0
+			mended, err := Repair(background, s, nil, func() error { backups++; return nil })
+			if err != nil || len(mended) != 1 || !strings.HasPrefix(mended[0], damage.copy) || backups != 1 {
+				t.Errorf("got %q, %v, %d backups", mended, err, backups)
+			}
+			opensWith(oldPassphrase, otherPassphrase)(t, c, s)
+			if err := verifyHeaderOf(t, s); err != nil {
+				t.Error(err)
+			}
+			if got := headerOf(t, s); got.Label != h.Label || len(got.Warnings) > 0 {
+				t.Errorf("repaired it is %+v", got)
+			}
+			if mended, err := Repair(background, s, nil, nil); len(mended) > 0 || err != nil {
+				t.Errorf("again: %q, %v", mended, err)
+			}
+		})
+	}
+	s := c.copy()
+	s.WriteAt(make([]byte, 2*size), 0)
+	if mended, err := Repair(background, s, nil, nil); len(mended) > 0 || !isFormatError(err) {
+		t.Errorf("both zeroed: %q, %v", mended, err)
+	}
+}
+
+func flip(s *faultstore.Store, at int64) {
+	s.WriteAt([]byte{s.Bytes()[at] ^ 1}, at)
 }

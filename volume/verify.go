@@ -19,6 +19,7 @@ type Report struct {
 	Checks []Check
 
 	Header     *Header        // nil if there is none
+	WholeSlots []int          // the key slots in use whose material shows no damage
 	Slot       int            // the key slot that opened, or -1
 	Kernel     serpent.Kernel // that was compared with the portable one
 	Bytes      int64          // of the payload that were read
@@ -36,6 +37,7 @@ type Check struct {
 // The names of checks.
 const (
 	CheckHeader     = "header"      // every field
+	CheckMaterial   = "key slots"   // the material of each in use looks random
 	CheckKeySlot    = "key slot"    // opens with the passphrase
 	CheckDigest     = "digest"      // of the volume key
 	CheckPayload    = "payload"     // every sector, decrypted by two kernels
@@ -82,13 +84,14 @@ func (r *Report) skip(names ...string) {
 	}
 }
 
-// Verify looks at all of a container: the header; every sector of the payload,
+// Verify looks at all of a container: the header; the material of every key slot
+// in use, which nothing but random bytes may have written; every sector of the payload,
 // which the chosen kernel and the portable one must decrypt to the same; and
 // whether the file system inside fits. That the key is there shows that its key
 // slot and the digest are right. It writes nothing.
 //
 // key may be nil, as nobody gets one if the header is of no use. Then nothing
-// but the header is looked at.
+// but the header and its key slots is looked at.
 //
 // A changed byte of the payload it cannot see: it decrypts to something else,
 // and nothing says what it was.
@@ -138,6 +141,7 @@ func (v *verifier) verifyHeader(ctx context.Context) ([]extent, error) {
 	var fault *FormatError
 	if errors.As(err, &fault) {
 		v.report.judge(CheckHeader, fault)
+		v.report.skip(CheckMaterial)
 		return nil, nil
 	}
 	if err != nil {
@@ -153,6 +157,11 @@ func (v *verifier) verifyHeader(ctx context.Context) ([]extent, error) {
 		}
 	}
 	v.report.judge(CheckHeader, faults...)
+	if c.validate() != nil {
+		v.report.skip(CheckMaterial)
+		return nil, nil
+	}
+	v.verifyMaterial(c)
 	return extents, nil
 }
 

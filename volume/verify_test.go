@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,7 +58,7 @@ func TestVerifyOfAWholeContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.finish(payload)
-	if want := "header: passed, key slot: passed, digest: passed, payload: passed, file system: skipped"; results(r) != want || r.Err() != nil {
+	if want := "header: passed, key slots: passed, key slot: passed, digest: passed, payload: passed, file system: skipped"; results(r) != want || r.Err() != nil {
 		t.Errorf("got %s (%v), want %s", results(r), r.Err(), want)
 	}
 	if r.Slot != 2 || r.Bytes != payload || r.FileSystem != nil || r.Kernel != serpent.Auto.Resolve() || r.Header.KeyBytes != 16 {
@@ -79,7 +80,7 @@ func TestVerifyWithAKeyOfNoSlot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "header: passed, key slot: skipped, digest: passed, payload: passed, file system: skipped"; results(r) != want || r.Slot != -1 || r.Kernel != serpent.Generic {
+	if want := "header: passed, key slots: passed, key slot: skipped, digest: passed, payload: passed, file system: skipped"; results(r) != want || r.Slot != -1 || r.Kernel != serpent.Generic {
 		t.Errorf("got %s, %+v", results(r), r)
 	}
 }
@@ -89,7 +90,7 @@ func TestVerifyWithoutKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "header: passed, key slot: skipped, digest: skipped, payload: skipped, file system: skipped"; results(r) != want || r.Slot != -1 {
+	if want := "header: passed, key slots: passed, key slot: skipped, digest: skipped, payload: skipped, file system: skipped"; results(r) != want || r.Slot != -1 {
 		t.Errorf("got %s, %+v", results(r), r)
 	}
 }
@@ -112,7 +113,7 @@ func TestVerifyOfHeaderFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "header: failed, key slot: passed, digest: passed, payload: passed, file system: skipped"; results(r) != want {
+	if want := "header: failed, key slots: passed, key slot: passed, digest: passed, payload: passed, file system: skipped"; results(r) != want {
 		t.Errorf("got %s, want %s", results(r), want)
 	}
 	if faults := check(t, r, CheckHeader).Faults; len(faults) != 1 || faults[0].Slot != 6 || faults[0].Offset != atSlots+6*slotLength {
@@ -125,7 +126,7 @@ func TestVerifyOfHeaderFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "header: failed, key slot: skipped, digest: skipped, payload: skipped, file system: skipped"; results(r) != want {
+	if want := "header: failed, key slots: skipped, key slot: skipped, digest: skipped, payload: skipped, file system: skipped"; results(r) != want {
 		t.Errorf("got %s, want %s", results(r), want)
 	}
 	if faults := check(t, r, CheckHeader).Faults; len(faults) != 3 || faults[0].Slot != 3 || faults[1].Slot != 5 || faults[2].Slot != 6 {
@@ -292,4 +293,46 @@ func TestVerifyToTheByte(t *testing.T) {
 			t.Errorf("%d bytes in %d: got %+v, %+v, want %s", size, payload, r.FileSystem, got, want)
 		}
 	}
+}
+
+// TestVerifyOfKeySlots: one that was overwritten in part is found, and the
+// others are whole.
+func TestVerifyOfKeySlots(t *testing.T) {
+	forEachFormat(t, func(t *testing.T, c *subject, s *faultstore.Store) {
+		verifySlots := func() (Check, []int) {
+			r, err := Verify(background, Attached(s), keyOf(t, s, otherPassphrase), Options{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return check(t, r, CheckMaterial), r.WholeSlots
+		}
+		if got, whole := verifySlots(); got.Result != Passed || !slices.Equal(whole, []int{0, 1}) {
+			t.Errorf("undamaged: %+v, whole are %v", got, whole)
+		}
+		place := headerOf(t, s).Slots[0]
+		text := bytes.Repeat([]byte("The quick brown fox jumps over the lazy dog. "), 30)
+		for _, damage := range []struct {
+			offset int64
+			bytes  []byte
+		}{{0, make([]byte, 512)}, {5 * 512, text}, {int64(16*4000 - 512), make([]byte, 512)}} {
+			s = c.copy()
+			if _, err := s.WriteAt(damage.bytes, place.MaterialOffset+damage.offset); err != nil {
+				t.Fatal(err)
+			}
+			got, whole := verifySlots()
+			if got.Result != Failed || got.Faults[0].Slot != 0 || got.Faults[0].Offset != place.MaterialOffset+damage.offset || !slices.Equal(whole, []int{1}) {
+				t.Errorf("%d bytes at %d: %+v, whole are %v", len(damage.bytes), damage.offset, got, whole)
+			}
+		}
+		s = c.copy()
+		s.Fault = func(op faultstore.Op) error {
+			if op.Kind == faultstore.Read && op.Off == place.MaterialOffset {
+				return syscall.EIO
+			}
+			return nil
+		}
+		if got, whole := verifySlots(); got.Result != Failed || !slices.Equal(whole, []int{1}) {
+			t.Errorf("unreadable: %+v, whole are %v", got, whole)
+		}
+	})
 }

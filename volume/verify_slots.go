@@ -1,0 +1,42 @@
+package volume
+
+import (
+	"fmt"
+
+	"serpcrypt/volume/af"
+	"serpcrypt/volume/keyslot"
+)
+
+// verifyMaterial finds key slots that no passphrase opens anymore. What was
+// encrypted looks random; every sector of it is needed.
+func (v *verifier) verifyMaterial(c container) {
+	h := c.header()
+	var faults []*FormatError
+	for slot := range h.Slots {
+		if h.Slots[slot].State != SlotEnabled {
+			continue
+		}
+		damage := materialFaults(v.at.Header, slot, &h.Slots[slot], h.KeyBytes)
+		if len(damage) == 0 {
+			v.report.WholeSlots = append(v.report.WholeSlots, slot)
+		}
+		faults = append(faults, damage...)
+	}
+	v.report.judge(CheckMaterial, faults...)
+}
+
+func materialFaults(header Store, slot int, s *Slot, keyBytes int) []*FormatError {
+	fault := func(offset int64, format string, args ...any) *FormatError {
+		return &FormatError{"key material", slot, s.MaterialOffset + offset, fmt.Sprintf(format, args...)}
+	}
+	// Behind the stripes there may be anything.
+	material, err := readRange(header, byteRange{s.MaterialOffset, s.MaterialOffset + int64(keyBytes)*keyslot.Stripes})
+	if err != nil {
+		return []*FormatError{fault(0, "it cannot be read: %v", err)}
+	}
+	var faults []*FormatError
+	for _, spot := range af.NotRandom(material) {
+		faults = append(faults, fault(spot.Offset, "%d bytes of it are %s: the key slot is destroyed", spot.Size, spot.What))
+	}
+	return faults
+}
