@@ -80,6 +80,13 @@ func (f *container) isDetached() bool { return f.header != f.data }
 // stores returns where the parts lie.
 func (f *container) stores() volume.Stores { return volume.Stores{Header: f.header, Data: f.data} }
 
+// lockToChange opens a container to change its header in a way that whoever uses
+// the payload would not survive, and keeps them out.
+func lockToChange(c *cli.Context, path string) (*container, error) {
+	lock := func(path string) (*volume.File, error) { return volume.OpenFile(path, false) }
+	return openFiles(c, path, lock, volume.EditFile)
+}
+
 // isSame reports whether a file is one of the container's.
 func (f *container) isSame(info os.FileInfo) bool {
 	for _, own := range []*volume.File{f.data, f.header} {

@@ -101,8 +101,9 @@ func codeOf(err error) int {
 	var badFormat *volume.FormatError
 	var badFile *volume.FileError
 	var foreign *volume.ForeignBackupError
+	var unconvertible *volume.ConvertError
 	switch {
-	case errors.As(err, &badFormat), errors.As(err, &badFile), errors.As(err, &foreign), errors.As(err, &number),
+	case errors.As(err, &badFormat), errors.As(err, &badFile), errors.As(err, &foreign), errors.As(err, &unconvertible), errors.As(err, &number),
 		errors.Is(err, fs.ErrNotExist), errors.Is(err, io.ErrUnexpectedEOF):
 		return exitBad
 	}

@@ -121,7 +121,7 @@ func runHeaderRestore(c *cli.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s holds no header that can be restored: %w", from, err)
 	}
-	file, err := lockForRestore(c, path)
+	file, err := lockToChange(c, path)
 	if err != nil {
 		return err
 	}
@@ -141,13 +141,6 @@ func runHeaderRestore(c *cli.Context) error {
 	}
 	infof("%s has the header of %s again, UUID %s", path, from, printable(copied.UUID))
 	return nil
-}
-
-// lockForRestore keeps others from using the payload by a key that may be
-// another one soon.
-func lockForRestore(c *cli.Context, path string) (*container, error) {
-	lock := func(path string) (*volume.File, error) { return volume.OpenFile(path, false) }
-	return openFiles(c, path, lock, volume.EditFile)
 }
 
 // confirmRestore says what will be lost.

@@ -144,6 +144,7 @@ func commands() []*cli.Command {
 		resizeCommand(),
 		eraseCommand(),
 		repairCommand(),
+		convertCommand(),
 		configCommand(),
 		benchCommand(),
 		serveCommand(),
