@@ -37,6 +37,7 @@ const (
 type killable struct {
 	name    string
 	formats []string                          // all if empty
+	options []string                          // of create
 	prepare func(t *testing.T, folder string) // before it, undisturbed
 	args    []string                          // FORMAT stands for that
 	stdin   string
@@ -177,6 +178,19 @@ var changes = []killable{
 		backup: "box.damaged-header",
 	},
 	{
+		name:    "convert to LUKS2",
+		formats: []string{"luks1"},
+		args:    []string{"convert", "-q", "--type", "luks2", "box"},
+		always:  bothPassphrases,
+	},
+	{
+		name:    "convert to LUKS1",
+		formats: []string{"luks2"},
+		options: []string{"--sector-size", "512"},
+		args:    []string{"convert", "-q", "--type", "luks1", "box"},
+		always:  bothPassphrases,
+	},
+	{
 		name:   "resize, larger",
 		args:   []string{"resize", "box", "8M"},
 		always: bothPassphrases,
@@ -209,9 +223,13 @@ func TestKill(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	var all []*killing
 	for _, format := range killFormats {
-		s := newSubject(t, format)
+		usual := newSubject(t, format)
 		for _, k := range append(slices.Clone(changes), creations...) {
 			if len(k.formats) == 0 || slices.Contains(k.formats, format) {
+				s := usual
+				if k.options != nil {
+					s = newSubject(t, format, k.options...)
+				}
 				all = append(all, &killing{killable: k, subject: s, random: random})
 			}
 		}
@@ -285,7 +303,7 @@ func (k *killing) killOften(t *testing.T, limit killLimit) {
 		t.Fatal("the command changes nothing")
 	}
 	for try := 0; !t.Failed(); try++ {
-		if limit.kills > 0 && k.kills == limit.kills || limit.kills == 0 && k.kills > 1 && time.Since(start) > limit.time {
+		if limit.kills > 0 && k.kills == limit.kills || limit.kills == 0 && k.kills >= 2 && time.Since(start) > limit.time {
 			break
 		}
 		k.reset(t)
@@ -339,12 +357,15 @@ type subject struct {
 	box, volume []byte // all of it, and its plaintext
 }
 
-func newSubject(t *testing.T, format string) *subject {
+func newSubject(t *testing.T, format string, options ...string) *subject {
 	t.Helper()
 	folder := t.TempDir()
 	args := append([]string{"create", "--type", format, "--size", fmt.Sprint(killedSize), "box"}, quickly...)
-	runIn(t, folder, "old\n", args...).must(t, 0)
+	runIn(t, folder, "old\n", append(args, options...)...).must(t, 0)
 	runIn(t, folder, "old\nother\n", append([]string{"key", "add", "box"}, quickly...)...).must(t, 0)
+	if dump := runIn(t, folder, "", "dump", "--json", "box").must(t, 0).stdout; !strings.Contains(dump, `"type": "`+strings.ToUpper(format)+`"`) {
+		t.Fatalf("this is no %s:\n%s", format, dump)
+	}
 	s := &subject{format: format, box: []byte(content(t, filepath.Join(folder, "box")))}
 	s.volume = []byte(runIn(t, folder, "old\n", "export", "box", "-").must(t, 0).stdout)
 	if len(s.volume) < killedPayload {
