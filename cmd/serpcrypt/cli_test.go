@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"serpcrypt/internal/golden"
+	"serpcrypt/volume"
 )
 
 // outcome is how a run of the program ended.
@@ -92,4 +93,14 @@ func poke(t *testing.T, path string, offset int64, b string) {
 	if _, err := f.WriteAt([]byte(b), offset); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// readHeaderOf reads the header of a container in a file.
+func readHeaderOf(path string) (*volume.Header, error) {
+	f, err := volume.PeekFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return volume.ReadHeader(volume.Attached(f))
 }

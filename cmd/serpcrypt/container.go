@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"serpcrypt/volume"
+	"serpcrypt/volume/luks2"
 )
 
 // headerFlag is for commands that use a container.
@@ -63,6 +64,17 @@ func editContainer(c *cli.Context, path string) (*container, error) {
 		return openFiles(c, path, volume.PeekFile, volume.EditFile)
 	}
 	return openFiles(c, path, volume.EditFile, nil)
+}
+
+// readToShow reads a header that is not to be used: then fault is only what
+// makes it doubtful, and not that this program does not know all that it needs.
+func readToShow(at volume.Stores) (h *volume.Header, fault error) {
+	h, fault = volume.ReadHeader(at)
+	var requirement *luks2.RequirementError
+	if errors.As(fault, &requirement) {
+		fault = nil
+	}
+	return h, fault
 }
 
 // warnOfHeader tells of a header that is good enough, but not as it should be.

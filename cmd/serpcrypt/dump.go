@@ -39,7 +39,7 @@ func runDump(c *cli.Context) error {
 		return err
 	}
 	defer file.close()
-	h, fault := volume.ReadHeader(file.headerStores())
+	h, fault := readToShow(file.headerStores())
 	if h == nil {
 		return fault
 	}

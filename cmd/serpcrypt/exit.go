@@ -11,6 +11,7 @@ import (
 
 	"serpcrypt/kdf"
 	"serpcrypt/volume"
+	"serpcrypt/volume/luks2"
 )
 
 // The exit codes, as cryptsetup has them.
@@ -102,8 +103,9 @@ func codeOf(err error) int {
 	var badFile *volume.FileError
 	var foreign *volume.ForeignBackupError
 	var unconvertible *volume.ConvertError
+	var requirement *luks2.RequirementError
 	switch {
-	case errors.As(err, &badFormat), errors.As(err, &badFile), errors.As(err, &foreign), errors.As(err, &unconvertible), errors.As(err, &number),
+	case errors.As(err, &badFormat), errors.As(err, &badFile), errors.As(err, &foreign), errors.As(err, &unconvertible), errors.As(err, &requirement), errors.As(err, &number),
 		errors.Is(err, fs.ErrNotExist), errors.Is(err, io.ErrUnexpectedEOF):
 		return exitBad
 	}
@@ -111,6 +113,7 @@ func codeOf(err error) int {
 }
 
 func hintOf(err error) string {
+	var requirement *luks2.RequirementError
 	var memory *kdf.MemoryError
 	var foreign *volume.ForeignBackupError
 	switch {
@@ -124,6 +127,8 @@ func hintOf(err error) string {
 		return hintKeyList
 	case errors.Is(err, volume.ErrNoFreeSlot):
 		return "serpcrypt key remove makes room"
+	case errors.As(err, &requirement):
+		return "cryptsetup may know what that is; serpcrypt dump shows the header"
 	case errors.As(err, &foreign):
 		return "--force restores it all the same"
 	case errors.As(err, &memory):
