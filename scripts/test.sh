@@ -21,6 +21,8 @@ need_packages gcc=gcc objdump=binutils /usr/include/stdlib.h=libc6-dev diff=diff
 # under the race detector and have no more goroutines than others.
 concurrent='./cipher/modes ./kdf ./volume ./internal/...'
 not_raced='^(TestPBKDF2ManyIterations|TestEverySuiteIsComplete)$'
+# What reads headers that anybody may have made.
+fuzzed='./volume/luks1 ./volume/luks2 ./volume/af'
 # What has assembly, or depends on the width of int or the order of bytes; and
 # what stands on it.
 portable='./cipher/... ./hash/... ./internal/hashes ./internal/secret ./internal/whirlpool ./kdf ./volume/...'
@@ -95,6 +97,7 @@ step 'staticcheck' go run $STATICCHECK ./...
 step 'go test' scripts/go-test.sh ./...
 step 'go test without assembly' expect generic generic scripts/go-test.sh -tags purego $portable
 step 'go test with the race detector' scripts/go-test.sh -race -skip "$not_raced" $concurrent
+step 'fuzzing for some seconds' scripts/fuzz.sh 5s $fuzzed
 if GOARCH=386 CGO_ENABLED=0 go test -run '^$' ./internal/hashes >/dev/null 2>&1; then
 	step 'go test on 32 bits' expect generic scalar env GOARCH=386 CGO_ENABLED=0 scripts/go-test.sh $portable
 else
