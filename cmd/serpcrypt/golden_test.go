@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"serpcrypt/cipher/serpent"
@@ -52,6 +53,24 @@ func exportGolden(t *testing.T, images []*golden.Image) {
 				export(image.VolumeKey, "--volume-key-file", "-")
 			}
 		})
+	}
+}
+
+// TestDetachedGolden exports a container whose header cryptsetup has put into a
+// file of its own.
+func TestDetachedGolden(t *testing.T) {
+	for _, image := range golden.Detached(t) {
+		box, header := unpack(t, image), filepath.Join(t.TempDir(), "header")
+		if err := os.WriteFile(header, image.UnpackHeader(t), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for slot, passphrase := range image.Passphrases {
+			o := serpcrypt(t, string(passphrase), "export", box, "-", "--header", header).must(t, 0)
+			checkPlaintext(t, image, o.stdout)
+			opensSlot(t, box, string(passphrase), slot, "--header", header)
+			opensSlot(t, header, string(passphrase), slot)
+			serpcrypt(t, string(passphrase), "verify", box, "--header", header).must(t, 0)
+		}
 	}
 }
 

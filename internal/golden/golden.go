@@ -32,8 +32,8 @@ type Image struct {
 	SectorSize      int // bytes, of the payload's encryption
 	PlaintextSHA256 string
 
-	packed string // path
-	sha256 string
+	packed, packedHeader string // paths
+	sha256, headerSHA256 string
 }
 
 // Small returns the LUKS1 images of testdata.
@@ -72,12 +72,24 @@ func Named(t testing.TB, prefix string) *Image {
 // testdata, or skips the test if it is not set.
 func Big(t testing.TB) []*Image {
 	t.Helper()
+	return loadBig(t, isLUKS1)
+}
+
+// Detached returns the images of FolderEnv's folder whose header is in a file of
+// its own, or skips the test if it is not set.
+func Detached(t testing.TB) []*Image {
+	t.Helper()
+	return loadBig(t, isDetached)
+}
+
+func loadBig(t testing.TB, wanted func(name string) bool) []*Image {
+	t.Helper()
 	folder := os.Getenv(FolderEnv)
 	if folder == "" {
 		skip.Skip(t, FolderEnv+" does not name the folder of the bigger images")
 	}
 	var big []*Image
-	for _, image := range load(t, folder, isLUKS1) {
+	for _, image := range load(t, folder, wanted) {
 		if _, err := os.Stat(filepath.Join(testdata(t), image.Name+".txt")); err != nil {
 			big = append(big, image)
 		}
@@ -107,8 +119,10 @@ func testdata(t testing.TB) string {
 }
 
 func isLUKS1(name string) bool {
-	return (strings.HasPrefix(name, "l1-") || strings.HasPrefix(name, "q-")) && !strings.HasPrefix(name, "l1-detached")
+	return (strings.HasPrefix(name, "l1-") || strings.HasPrefix(name, "q-")) && !isDetached(name)
 }
+
+func isDetached(name string) bool { return strings.HasPrefix(name, "l1-detached") }
 
 func isLUKS2(name string) bool { return strings.HasPrefix(name, "l2-") }
 
@@ -135,7 +149,7 @@ func parse(t testing.TB, path string) *Image {
 		t.Fatal(err)
 	}
 	base := strings.TrimSuffix(path, ".txt")
-	image := &Image{Name: filepath.Base(base), Passphrases: map[int][]byte{}, packed: base + ".img.xz"}
+	image := &Image{Name: filepath.Base(base), Passphrases: map[int][]byte{}, packed: base + ".img.xz", packedHeader: base + "-header.img.xz"}
 	head, _, _ := strings.Cut(string(text), "\n\n")
 	number := func(value string) int64 {
 		n, err := strconv.ParseInt(strings.TrimSuffix(value, " bytes"), 10, 64)
@@ -168,6 +182,8 @@ func parse(t testing.TB, path string) *Image {
 			image.PlaintextSHA256 = value
 		case "image-sha256":
 			image.sha256 = value
+		case "header-sha256":
+			image.headerSHA256 = value
 		default:
 			slot, isPassphrase := strings.CutPrefix(key, "passphrase-")
 			if slot, isHex := strings.CutSuffix(slot, "-hex"); isPassphrase && isHex {
@@ -181,12 +197,23 @@ func parse(t testing.TB, path string) *Image {
 	return image
 }
 
-// Unpack returns the container.
+// Unpack returns the container, or its payload if the header is detached.
 func (i *Image) Unpack(t testing.TB) []byte {
 	t.Helper()
-	content := Unxz(t, i.packed)
-	if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != i.sha256 {
-		t.Fatalf("golden: %s: unpacked its SHA-256 is %x, want %s", i.packed, sum, i.sha256)
+	return unpack(t, i.packed, i.sha256)
+}
+
+// UnpackHeader returns the detached header.
+func (i *Image) UnpackHeader(t testing.TB) []byte {
+	t.Helper()
+	return unpack(t, i.packedHeader, i.headerSHA256)
+}
+
+func unpack(t testing.TB, path, want string) []byte {
+	t.Helper()
+	content := Unxz(t, path)
+	if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != want {
+		t.Fatalf("golden: %s: unpacked its SHA-256 is %x, want %s", path, sum, want)
 	}
 	return content
 }
