@@ -34,7 +34,7 @@ check() {
 	if said=$("$@" 2>&1); then echo "ok   $what"; else printf 'FAIL %s\n%s\n' "$what" "$said"; fi | tee -a log
 }
 serp() { serpcrypt "$@" <<<"$passphrase"; }
-create() { serp create -q --pbkdf-force-iterations 1000 "$@"; }
+create() { serp create -q --type luks1 --pbkdf-force-iterations 1000 "$@"; }
 exports_to() { rm -f raw && serp export "$1" raw && cmp -n "$(stat -c %s "$2")" raw "$2"; }
 clean_ext4() { rm -f raw && serp export "$1" raw && e2fsck -fn raw; }
 inside() { # inside CONTAINER COMMAND... runs COMMAND in the opened container
