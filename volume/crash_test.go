@@ -158,8 +158,12 @@ func TestFaultsInUpdates(t *testing.T) {
 	forEachUpdate(t, func(t *testing.T, c *subject, u *update) {
 		random := newRandom(t)
 		for _, fault := range []error{syscall.EIO, syscall.ENOSPC, faultstore.Short(700)} {
+			kinds := []faultstore.Kind{faultstore.Write}
+			if fault == syscall.EIO {
+				kinds = append(kinds, faultstore.Read, faultstore.Sync)
+			}
 			for failing := 1; ; failing++ {
-				s, finished := u.runWithFault(t, c, failing, fault, faultstore.Read, faultstore.Write, faultstore.Sync)
+				s, finished := u.runWithFault(t, c, failing, fault, kinds...)
 				u.holds(t, c, s, fmt.Sprintf("%v in operation %d", fault, failing))
 				if disks := s.AfterPowerCuts(2, random); !finished {
 					for disk := range disks {

@@ -154,6 +154,27 @@ var updates = []update{
 		done: isWhole,
 	},
 	{
+		name: "repair",
+		prepare: func(t *testing.T, c *subject, s *faultstore.Store) {
+			if c.format == TypeLUKS2 {
+				flip(s, 5000) // of the primary copy
+				return
+			}
+			putSlotField(t, s, 5, atActive, 7)
+		},
+		run: func(s Store, c *subject) error {
+			_, err := Repair(background, s, func(*FormatError) bool { return true }, func() error { return nil })
+			return err
+		},
+		always: [][]byte{oldPassphrase, otherPassphrase},
+		done: func(t *testing.T, c *subject, s *faultstore.Store) {
+			opensWith(oldPassphrase, otherPassphrase)(t, c, s)
+			if err := verifyHeaderOf(t, s); err != nil {
+				t.Error(err)
+			}
+		},
+	},
+	{
 		name:   "convert",
 		run:    convertToOther,
 		always: [][]byte{oldPassphrase, otherPassphrase},

@@ -150,7 +150,11 @@ func (v *verifier) verifyHeader(ctx context.Context) ([]extent, error) {
 	v.report.Header = c.header()
 	faults := c.faults()
 	var extents []extent
-	if c.validate() == nil {
+	err = c.validate()
+	if err != nil && !isFormatError(err) {
+		return nil, err
+	}
+	if err == nil {
 		extents, err = c.extents()
 		if errors.As(err, &fault) {
 			faults = append(faults, fault)
