@@ -260,6 +260,9 @@ func newHeaderDocument(path string, h *volume.Header, times map[int]unlockTimes)
 func slotDocuments(h *volume.Header, times map[int]unlockTimes) []slotDocument {
 	slots := []slotDocument{}
 	for i, s := range h.Slots {
+		if h.LUKS2 != nil && s.State == volume.SlotDisabled {
+			continue // there is nothing of it
+		}
 		slot := slotDocument{
 			Slot:           i,
 			State:          string(s.State),
@@ -285,7 +288,7 @@ func slotDocuments(h *volume.Header, times map[int]unlockTimes) []slotDocument {
 
 // priorityName is empty where slots have none.
 func priorityName(h *volume.Header, s volume.Slot) string {
-	if h.LUKS2 == nil || s.State == volume.SlotDisabled {
+	if h.LUKS2 == nil {
 		return ""
 	}
 	switch s.Priority {

@@ -23,7 +23,7 @@ const (
 	hintNewline      = "the key file ends in a newline, and without it it would fit: it was perhaps made by an editor or by echo without -n"
 	hintNotASCII     = "the passphrase is not all ASCII: another keyboard or system may make other bytes of the same letters (Unicode has é as one character and as two), and only these bytes will open it"
 	hintOtherBytes   = "the passphrase is not all ASCII: perhaps it was made on a system that makes other bytes of the same letters (Unicode NFC, NFD)"
-	hintDamagedSlot  = "if it is the right one, its key slot may be damaged: serpcrypt verify tells what can be seen of that"
+	hintDamagedSlot  = "if it is the right one, its key slot may be damaged: serpcrypt verify tells which are certainly"
 	hintMismatch     = "this processor or its memory is at fault, or this program: trust neither with data"
 	confirmWord      = "YES"
 )

@@ -40,9 +40,9 @@ func runVerify(c *cli.Context) error {
 		return err
 	}
 	defer file.close()
-	report, err := verifyFile(c, file, request, volume.Options{Kernel: kernel})
-	if err != nil {
-		return err
+	report, closed := verifyFile(c, file, request, volume.Options{Kernel: kernel})
+	if report == nil {
+		return closed
 	}
 	if c.Bool("json") {
 		var d *verifyDocument
@@ -55,17 +55,28 @@ func runVerify(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return verdict(path, report)
+	if err := verdict(path, report); err != nil {
+		return err
+	}
+	return closed
 }
 
-// verifyFile gets a key if the header is good enough to use it.
+// verifyFile gets a key if the header is good enough to use it. If no key opens
+// the container, that is the error, beside a report of all that can be told
+// without.
 func verifyFile(c *cli.Context, file *container, r keyRequest, o volume.Options) (*volume.Report, error) {
 	key, err := unlock(c.Context, c, file.stores(), r)
 	var fault *volume.FormatError
-	if errors.As(err, &fault) {
-		return volume.Verify(c.Context, file.stores(), nil, o, nil) // finds it, too, and all others
-	}
-	if err != nil {
+	switch {
+	case errors.As(err, &fault): // which Verify finds, too, and all others
+		return volume.Verify(c.Context, file.stores(), nil, o, nil)
+	case errors.Is(err, volume.ErrPassphrase), errors.Is(err, volume.ErrNoKeySlot):
+		report, failure := volume.Verify(c.Context, file.stores(), nil, o, nil)
+		if failure != nil {
+			return nil, failure
+		}
+		return report, err
+	case err != nil:
 		return nil, err
 	}
 	defer key.Close()
@@ -108,6 +119,8 @@ func describeCheck(check volume.Check, r *volume.Report) string {
 	switch check.Name {
 	case volume.CheckHeader:
 		return "every field"
+	case volume.CheckMaterial:
+		return "the material of each in use looks random"
 	case volume.CheckKeySlot:
 		return fmt.Sprintf("slot %d opens with the passphrase", r.Slot)
 	case volume.CheckDigest:
