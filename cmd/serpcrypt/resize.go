@@ -176,11 +176,20 @@ func (r *resizing) lookInside(key *volume.Key) (loss string, refusal, err error)
 	case found.Size == 0:
 		loss = fmt.Sprintf("%s holds %s: what lies behind its first %d bytes will be lost", r.path, found.Name, room)
 		return loss, failf(exitBad, hintForceShrink, "%s holds %s, which does not say how much of it is in use", r.path, found.Name), nil
-	case found.Size > room:
-		what := fmt.Sprintf("%s in %s takes %d bytes, and there would be only %d", found.Name, r.path, found.Size, room)
+	case spaceOf(found) > room:
+		what := fmt.Sprintf("%s in %s takes %d bytes, and there would be only %d", found.Name, r.path, spaceOf(found), room)
 		return what + ": it will be cut off", failf(exitBad, hintShrinkFirst, "%s", what), nil
 	}
 	return "", nil, nil
+}
+
+// spaceOf returns how many bytes belong to what was found. NTFS does not count
+// the copy of its boot sector, which is in the next sector.
+func spaceOf(found *fsprobe.Found) int64 {
+	if found.Name == "ntfs" {
+		return found.Size + sizeUnit
+	}
+	return found.Size
 }
 
 // resizeDocument is what --json prints. Sizes are in bytes.
