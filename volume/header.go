@@ -25,7 +25,7 @@ type Header struct {
 	Cipher           string // "serpent"
 	Mode             string // "xts-plain64"
 	Hash             string // of the volume key's digest; with LUKS1, of all there is
-	KeyBytes         int
+	KeyBytes         int // 0 if there is no key slot that tells it
 	SectorSize       int   // of the payload, in bytes
 	PayloadOffset    int64 // bytes; 0: the header is detached
 	Digest           []byte

@@ -51,15 +51,21 @@ func (c *luks1Container) convert() (commit func() error, err error) {
 		numbers[spare] = inTheWay
 		delete(numbers, inTheWay)
 	}
+	moved := *c.h
+	if inTheWay != noSlot {
+		place := moved.Slots[spare].MaterialSector
+		moved.Slots[spare] = moved.Slots[inTheWay]
+		moved.Slots[spare].MaterialSector = place
+	}
+	h := (&luks1Container{c.at, c.headerSize, c.dataSize, &moved}).asLUKS2(numbers)
+	if err := h.Validate(c.headerSize, c.dataSize); err != nil {
+		return fail("%v", formatError(err))
+	}
 	return func() error {
 		if inTheWay != noSlot {
 			if err := c.moveSlot(inTheWay, spare); err != nil {
 				return err
 			}
-		}
-		h, err := c.asLUKS2(numbers)
-		if err != nil {
-			return err
 		}
 		return c.becomeLUKS2(h)
 	}, nil
@@ -78,7 +84,7 @@ func (c *luks1Container) moveSlot(from, to int) error {
 }
 
 // asLUKS2 returns the header that says the same. Slots get other numbers.
-func (c *luks1Container) asLUKS2(numbers map[int]int) (*luks2.Header, error) {
+func (c *luks1Container) asLUKS2(numbers map[int]int) *luks2.Header {
 	hash := strings.ToLower(c.h.Hash.String())
 	spec := strings.ToLower(c.h.Spec())
 	end := c.h.Space()
@@ -126,7 +132,7 @@ func (c *luks1Container) asLUKS2(numbers map[int]int) (*luks2.Header, error) {
 			digest.Keyslots = append(digest.Keyslots, number)
 		}
 	}
-	return h, nil
+	return h
 }
 
 // becomeLUKS2 writes the secondary copy and all of the primary one that is no

@@ -49,8 +49,8 @@ func (c *luks2Container) header() *Header {
 	if d := c.digest(); d != nil {
 		out.Hash, out.Digest, out.DigestSalt, out.DigestIterations = d.Hash, slices.Clone(d.Digest), slices.Clone(d.Salt), d.Iterations
 		for _, slot := range d.Keyslots {
-			if k := h.Keyslots[slot]; k != nil {
-				out.KeyBytes = k.KeySize
+			if c.checkSlot(slot) == nil {
+				out.KeyBytes = h.Keyslots[slot].KeySize
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func unlock(ctx context.Context, c container, passphrase []byte, slot int, slow 
 		slots = []int{slot}
 	}
 	if len(slots) == 0 {
-		return nil, ErrNoKeySlot
+		return nil, whyNoSlot(c)
 	}
 	quick, slowOnes, err := divideSlots(ctx, c.header(), slots)
 	if err != nil {
@@ -97,6 +97,17 @@ const (
 	// As the speed need not be known well, and every unlocking pays for this.
 	shortMeasurement = time.Millisecond
 )
+
+// whyNoSlot returns what keeps the first key slot from being tried, or
+// ErrNoKeySlot.
+func whyNoSlot(c container) error {
+	for slot := range c.header().Slots {
+		if err := c.checkSlot(slot); isFormatError(err) {
+			return err
+		}
+	}
+	return ErrNoKeySlot
+}
 
 // slowSlot is one that takes longer than slowTime.
 type slowSlot struct {

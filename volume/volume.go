@@ -2,8 +2,8 @@
 // the volume inside of one: plaintext bytes at any place, from any number of
 // goroutines.
 //
-// A format (LUKS1 or LUKS2) turns header and key into segments: which sectors of the
-// volume lie where in the store, under which cipher. All else is the same for
+// A format (LUKS1 or LUKS2) turns header and key into segments: which sectors of
+// the volume lie where in the store, under which cipher. All else is the same for
 // every format.
 package volume
 
