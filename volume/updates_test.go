@@ -121,11 +121,19 @@ var updates = []update{
 	{
 		name: "restore when another key has taken the slot",
 		prepare: func(t *testing.T, c *subject, s *faultstore.Store) {
+			// The other one takes the free place before, so that the new material lies
+			// where the old was with LUKS2 too.
+			if _, err := AddKey(background, s, c.keyFromSlot(AnySlot), []byte("another"), 5, quickKey); err != nil {
+				t.Fatal(err)
+			}
 			if err := RemoveKey(background, s, 0, false); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := AddKey(background, s, c.keyFromSlot(AnySlot), newPassphrase, 0, quickKey); err != nil {
 				t.Fatal(err)
+			}
+			if got, want := headerOf(t, s).Slots[0].MaterialOffset, headerOf(t, c.whole).Slots[0].MaterialOffset; got != want {
+				t.Fatalf("the new material lies at %d, want %d", got, want)
 			}
 		},
 		run:    restoreWhole,
