@@ -145,6 +145,7 @@ func HeaderSize(p Params) (int64, error) {
 type Formatted struct {
 	at    Stores
 	draft draft
+	made  container // what will be there
 	key   *secret.Buffer
 }
 
@@ -188,7 +189,7 @@ func Format(ctx context.Context, at Stores, passphrase []byte, p Params) (*Forma
 		}
 		return nil, formatError(err)
 	}
-	return &Formatted{at, d, key}, nil
+	return &Formatted{at, d, d.container(at, headerSize, dataSize), key}, nil
 }
 
 func newVolumeKey(p Params) *secret.Buffer {
@@ -238,23 +239,10 @@ func writeZeros(ctx context.Context, s Store, n int64) error {
 	return nil
 }
 
-// container returns what will be there.
-func (f *Formatted) container() (container, error) {
-	headerSize, dataSize, err := f.at.sizes()
-	if err != nil {
-		return nil, err
-	}
-	return f.draft.container(f.at, headerSize, dataSize), nil
-}
-
 // Open opens the new volume, whose payload is what the store had there. Sync
 // or close it before Commit.
 func (f *Formatted) Open(o Options) (*Volume, error) {
-	c, err := f.container()
-	if err != nil {
-		return nil, err
-	}
-	extents, err := c.extents()
+	extents, err := f.made.extents()
 	if err != nil {
 		return nil, err
 	}
@@ -262,9 +250,7 @@ func (f *Formatted) Open(o Options) (*Volume, error) {
 }
 
 // Header returns what the header will say.
-func (f *Formatted) Header() *Header {
-	return f.draft.container(f.at, unknownSize, unknownSize).header()
-}
+func (f *Formatted) Header() *Header { return f.made.header() }
 
 // Commit makes a container of it: it waits until all else is on the disk, then
 // writes the header, syncs that, and reads it back. If the disk gives something

@@ -579,6 +579,9 @@ func TestFormatLUKS2(t *testing.T) {
 				t.Errorf("opened again, the volume has changed, or its %d bytes are not %d", v.Size(), c.size-c.offset)
 			}
 			h := headerOf(t, s)
+			if promised := f.Header(); promised.KeyBytes != h.KeyBytes || !reflect.DeepEqual(promised.Slots, h.Slots) {
+				t.Errorf("header is %+v, want %+v", h, promised)
+			}
 			if h.Type != TypeLUKS2 || h.PayloadOffset != c.offset || int64(h.SectorSize) != c.sectorSize || h.Label != c.p.Label || h.Subsystem != c.p.Subsystem ||
 				c.p.UUID != "" && h.UUID != c.p.UUID || len(h.Warnings) > 0 {
 				t.Errorf("header is %+v, want %+v", h, c)
