@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"serpcrypt/internal/faultstore"
@@ -158,6 +159,36 @@ func TestRepairLUKS2(t *testing.T) {
 	s.WriteAt(make([]byte, 2*size), 0)
 	if mended, err := Repair(background, s, nil, nil); len(mended) > 0 || !isFormatError(err) {
 		t.Errorf("both zeroed: %q, %v", mended, err)
+	}
+}
+
+// TestUnreadablePrimary: the secondary copy is enough, and writing the primary
+// again may bring it back.
+func TestUnreadablePrimary(t *testing.T) {
+	c := subjects(t)[1]
+	s := c.copy()
+	broken := true
+	s.Fault = func(op faultstore.Op) error {
+		if op.Off >= luks2.MinSize || op.Kind == faultstore.Sync {
+			return nil
+		}
+		if op.Kind == faultstore.Write {
+			broken = false
+		}
+		if broken {
+			return syscall.EIO
+		}
+		return nil
+	}
+	opensWith(oldPassphrase, otherPassphrase)(t, c, s)
+	if h := headerOf(t, s); len(h.Warnings) != 1 {
+		t.Errorf("it warns of %v", h.Warnings)
+	}
+	if mended, err := Repair(background, s, nil, func() error { return nil }); err != nil || len(mended) != 1 {
+		t.Errorf("got %q, %v", mended, err)
+	}
+	if h := headerOf(t, s); len(h.Warnings) != 0 {
+		t.Errorf("repaired, it warns of %v", h.Warnings)
 	}
 }
 
