@@ -68,6 +68,7 @@ func (s *Sectors) makeIVs(ivs []byte, first uint64, room []byte) {
 		littleEndianIVs(ivs, first, step, math.MaxUint64)
 		if s.blocks.essiv != nil {
 			encryptIVs(s.blocks.essiv, ivs, room)
+			clearBlockStack()
 		} else {
 			s.keys.essiv.EncryptBlocks(ivs, ivs)
 		}
