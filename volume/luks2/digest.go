@@ -76,13 +76,22 @@ func (h *Header) CheckKey(ctx context.Context, key []byte) error {
 	return err
 }
 
-// isVolumeKeySize compares a number of bytes with the key slots, or else with
-// the cipher. HMAC fills up a short key with zeros, so the digest cannot tell.
+// isVolumeKeySize compares a number of bytes with the key slots that can be
+// opened, or else with the cipher. HMAC fills up a short key with zeros, so the
+// digest cannot tell.
 func (h *Header) isVolumeKeySize(d *Digest, n int) bool {
+	known := false
 	for _, slot := range d.Keyslots {
-		if k := h.Keyslots[slot]; k != nil {
-			return n == k.KeySize
+		if h.checkSlot(slot) != nil {
+			continue
 		}
+		if h.Keyslots[slot].KeySize == n {
+			return true
+		}
+		known = true
+	}
+	if known {
+		return false
 	}
 	s := h.Segments[dataSegment]
 	if s == nil {

@@ -64,6 +64,20 @@ func TestCheckKeyCountsZeros(t *testing.T) {
 	}
 }
 
+// TestCheckKeyBesideDamagedSlots: what one slot says about the key's size does not
+// take the others from use.
+func TestCheckKeyBesideDamagedSlots(t *testing.T) {
+	for _, size := range []int{0, 31, 32, 1 << 20} {
+		h, s, key := newContainer(t)
+		addSlots(t, h, s, key, pbkdf2("sha1"), pbkdf2("sha1"))
+		h.Keyslots[0].KeySize = size
+		if err := h.CheckKey(background, key); err != nil {
+			t.Errorf("key_size %d: %v", size, err)
+		}
+		addSlots(t, h, s, key, pbkdf2("sha1"))
+	}
+}
+
 func TestAddDigestRefuses(t *testing.T) {
 	h, _, key := newContainer(t)
 	isParam := func(err error) bool { return errors.As(err, new(*ParamError)) }
