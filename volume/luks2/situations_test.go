@@ -306,7 +306,7 @@ func TestUnknownRequirement(t *testing.T) {
 	if !errors.As(err, &requirement) || !slices.Equal(requirement.Names, []string{"online-reencrypt-v2", "later"}) {
 		t.Fatalf("got %v", err)
 	}
-	want := `luks2: config.requirements.mandatory: not known here: ["online-reencrypt-v2" "later"]`
+	want := `luks2: config.requirements.mandatory: not known here: "online-reencrypt-v2", "later"`
 	if err.Error() != want {
 		t.Errorf("got %s, want %s", err, want)
 	}
@@ -460,6 +460,29 @@ func (b brokenReader) ReadAt(p []byte, off int64) (int, error) {
 		return 0, b.err
 	}
 	return b.Reader.ReadAt(p, off)
+}
+
+// TestMessagesAreShort, whatever a header says.
+func TestMessagesAreShort(t *testing.T) {
+	long := strings.Repeat("\x01", 1000)
+	many := strings.Split(strings.Repeat("word,", 1000), ",")
+	h, size := exampleHeader(t)
+	h.Label, h.UUID = long, long
+	h.Segments[0].Encryption, h.Segments[0].Flags = long, many
+	h.Keyslots[0].Area.Encryption, h.Keyslots[0].AF.Hash, h.Keyslots[0].KDF.Type = "aes-xts-"+long, long, long
+	h.Config.Requirements.Mandatory = append(many, long)
+	errs := []error{h.CheckRequirements()}
+	for _, fault := range h.Faults(size, size) {
+		errs = append(errs, fault)
+	}
+	if len(errs) < 8 {
+		t.Errorf("only %d errors: %v", len(errs), errs)
+	}
+	for _, err := range errs {
+		if len(err.Error()) > 500 {
+			t.Errorf("%d bytes: %.100s...", len(err.Error()), err)
+		}
+	}
 }
 
 // TestHostileSizesTakeNoMemory: a size is checked before it is allocated.

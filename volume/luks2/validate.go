@@ -54,7 +54,7 @@ func slotOf(path string) int {
 type RequirementError struct{ Names []string }
 
 func (e *RequirementError) Error() string {
-	return fmt.Sprintf("luks2: config.requirements.mandatory: not known here: %q", e.Names)
+	return "luks2: config.requirements.mandatory: not known here: " + excerpts(e.Names)
 }
 
 // CheckRequirements returns a *RequirementError if the container may only be
@@ -260,14 +260,14 @@ func (v *validator) checkData(s *Segment) {
 			v.faults = append(v.faults, fault)
 		}
 	}
-	if _, err := modes.ParseSpec(s.Encryption); err != nil {
+	if _, err := parseSpec(s.Encryption); err != nil {
 		v.fatal(path+".encryption", "%s", reason(err))
 	}
 	if s.Integrity != nil {
 		v.fatal(path+".integrity", "authenticated sectors are not supported")
 	}
 	if len(s.Flags) > 0 {
-		v.fatal(path+".flags", "%q are not known here", s.Flags)
+		v.fatal(path+".flags", "%s are not known here", excerpts(s.Flags))
 	}
 	if len(v.digestsOf(func(d *Digest) []int { return d.Segments }, 0)) != 1 {
 		v.fatal("digests", "not exactly one is for segment 0")
@@ -282,6 +282,15 @@ func (v *validator) digestsOf(of func(*Digest) []int, object int) (named []int) 
 		}
 	}
 	return named
+}
+
+// parseSpec is modes.ParseSpec, without its long messages about long texts.
+func parseSpec(text string) (modes.Spec, error) {
+	spec, err := modes.ParseSpec(text)
+	if err != nil && len(text) > mostExcerpt {
+		return spec, fmt.Errorf("unknown cipher %s", excerpt(text))
+	}
+	return spec, err
 }
 
 // reason returns err without the place, which the FieldError has.
@@ -371,7 +380,7 @@ func (v *validator) checkKeyslot(slot int) {
 	}
 	if k.Area.Type != AreaRaw {
 		v.minor(path+".area.type", "%s, only %q is supported", excerpt(k.Area.Type), AreaRaw)
-	} else if spec, err := modes.ParseSpec(k.Area.Encryption); err != nil {
+	} else if spec, err := parseSpec(k.Area.Encryption); err != nil {
 		v.minor(path+".area.encryption", "%s", reason(err))
 	} else if err := spec.CheckKeySize(k.Area.KeySize); err != nil {
 		v.minor(path+".area.key_size", "%s: %s", spec, reason(err))
