@@ -238,15 +238,16 @@ func TestKill(t *testing.T) {
 	if os.Getenv("SERPCRYPT_LONG") == "1" {
 		limit = killLimit{kills: (1000 + len(all) - 1) / len(all)}
 	}
-	kills, inWriting := 0, 0
+	kills, inWriting, commands := 0, 0, 0
 	for _, k := range all {
 		t.Run(k.format+"/"+k.name, func(t *testing.T) {
+			commands++
 			k.killOften(t, limit)
 			kills, inWriting = kills+k.kills, inWriting+k.inWriting
 		})
 	}
 	t.Logf("%d kills, %d of them when something was written", kills, inWriting)
-	if inWriting == 0 && !t.Failed() {
+	if inWriting == 0 && commands == len(all) {
 		t.Error("no process was killed when it had written anything")
 	}
 }
