@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"serpcrypt/internal/faultstore"
+	"serpcrypt/volume/luks2"
 )
 
 func TestBackupHeader(t *testing.T) {
@@ -55,6 +56,26 @@ func TestBackupHeader(t *testing.T) {
 type brokenWriter struct{ err error }
 
 func (w brokenWriter) Write([]byte) (int, error) { return 0, w.err }
+
+// TestBackupOfWhatIsLeft: a store that ends early has a header still as long as
+// the primary copy is whole.
+func TestBackupOfWhatIsLeft(t *testing.T) {
+	c := subjects(t)[1]
+	for _, size := range []int64{luks2.MinSize, 2*luks2.MinSize - 1, 2 * luks2.MinSize, 100_000} {
+		left := c.whole.Bytes()[:size]
+		var backup bytes.Buffer
+		if err := BackupHeader(background, faultstore.New(left), &backup); err != nil {
+			t.Errorf("%d bytes are left: %v", size, err)
+		}
+		n := min(size, 2*luks2.MinSize)
+		if int64(backup.Len()) != size || !bytes.Equal(backup.Bytes()[:n], left[:n]) {
+			t.Errorf("%d bytes are left: the backup has %d, or another header", size, backup.Len())
+		}
+	}
+	if err := BackupHeader(background, faultstore.New(c.whole.Bytes()[:luks2.MinSize-1]), io.Discard); !isFormatError(err) {
+		t.Errorf("got %v, want a FormatError", err)
+	}
+}
 
 func TestRestoreRefuses(t *testing.T) {
 	forEachFormat(t, func(t *testing.T, c *subject, s *faultstore.Store) {

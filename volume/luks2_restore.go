@@ -16,7 +16,7 @@ func (c *luks2Container) parts() (used []byteRange, end int64, err error) {
 		return nil, 0, c.validate()
 	}
 	end = min(end, c.headerSize)
-	used = []byteRange{{0, 2 * c.h.Size}}
+	used = []byteRange{{0, min(2*c.h.Size, end)}} // the secondary copy may be cut off
 	for slot, k := range c.h.Keyslots {
 		if place := c.place(slot); place.from >= 2*c.h.Size && k.Area.Size <= end-place.from {
 			used = append(used, place)
