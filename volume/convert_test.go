@@ -186,6 +186,12 @@ func TestConvertRefuses(t *testing.T) {
 		{"slot under another cipher", edited(quick2, func(h *luks2.Header) {
 			h.Keyslots[0].Area.Encryption = "serpent-ecb"
 		}), "cipher"},
+		{"small area for key slots", edited(quick2, func(h *luks2.Header) {
+			h.Keyslots[7] = h.Keyslots[0]
+			delete(h.Keyslots, 0)
+			h.Digests[0].Keyslots = []int{7}
+			h.Config.KeyslotsSize = 256 << 10
+		}), "behind the area"},
 		{"one copy damaged", func(t *testing.T) *faultstore.Store {
 			s := format(t, quick2, 8*512)
 			putField(t, s, luks2.MinSize, 0)

@@ -38,15 +38,20 @@ func (c *luks2Container) convert() (commit func() error, err error) {
 		}
 		slots[0] = spare
 	}
+	area := c.keyslotsArea()
 	targets := map[int]byteRange{}
 	for slot, in := range slots {
 		from := h.Slots[in].MaterialOffset()
-		targets[slot] = byteRange{from, from + c.h.Keyslots[slot].Area.Size}
-		if from < 2*c.h.Size {
+		to := from + c.h.Keyslots[slot].Area.Size
+		targets[slot] = byteRange{from, to}
+		switch {
+		case from < area.from:
 			return nil, &ConvertError{TypeLUKS1, fmt.Sprintf("the header, of two times %d bytes, takes the place of key slot %d", c.h.Size, in)}
+		case to > area.to: // LUKS2 cannot have it there on the way
+			return nil, &ConvertError{TypeLUKS1, fmt.Sprintf("the place of key slot %d lies behind the area for key slots, which ends at byte %d", in, area.to)}
 		}
 	}
-	moves, possible := planMoves(c.places(), targets, c.keyslotsArea())
+	moves, possible := planMoves(c.places(), targets, area)
 	if !possible {
 		return nil, &ConvertError{TypeLUKS1, "there is no room to move the key slots to their places: remove a key first"}
 	}
