@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -44,11 +45,12 @@ func BackupHeader(ctx context.Context, header Store, w io.Writer) error {
 // RestoreHeader makes a backup the header of a container again, whatever has
 // become of that. at.Data may be nil if the header is detached.
 //
-// If the container has a header still, and it is of another volume, the error is
-// a *ForeignBackupError, unless force is set. If it is of the same one, the keys
-// of both stay, until all those of the backup are in use; where a key has changed
-// its slot, one of the two opens at any time if a slot is free. Otherwise, until
-// the work is done, there is no header.
+// If the container has a header of another volume still, the error is a
+// *ForeignBackupError, and that of the store if its header cannot be read; not
+// with force. If it has one of the same volume, the keys of both stay, until all
+// those of the backup are in use; where a key has changed its slot, one of the two
+// opens at any time if a slot is free. Otherwise, until the work is done, there is
+// no header.
 //
 // Other errors: a *FormatError of the backup or because it does not fit, ErrBusy,
 // that of ctx, or those of the stores.
@@ -58,10 +60,11 @@ func RestoreHeader(ctx context.Context, at Stores, backup Store, force bool) err
 		return fmt.Errorf("volume: backup: %w", err)
 	}
 	now, err := readContainer(ctx, Stores{Header: at.Header})
-	if err != nil {
-		if !isFormatError(err) {
-			return err
-		}
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrBusy), ctx.Err() != nil, !isFormatError(err) && !force:
+		return err
+	default: // writing an unreadable sector may make it good
 		now = nil
 	}
 	if now != nil && !force {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"syscall"
 	"testing"
 
 	"serpcrypt/internal/faultstore"
@@ -130,5 +131,32 @@ func TestRestoreByForce(t *testing.T) {
 			t.Errorf("UUID %s, want %s", got, want)
 		}
 		c.samePayload(t, s, "at the end")
+	})
+}
+
+// TestRestoreOfUnreadableSectors: they can be written, and read afterwards. As
+// nobody knows what was there, this needs force.
+func TestRestoreOfUnreadableSectors(t *testing.T) {
+	forEachFormat(t, func(t *testing.T, c *subject, s *faultstore.Store) {
+		unreadable := map[int64]bool{0: true, luks2.MinSize: true}
+		s.Fault = func(op faultstore.Op) error {
+			for at := range unreadable {
+				switch {
+				case at < op.Off || at >= op.Off+int64(op.Len):
+				case op.Kind == faultstore.Read:
+					return syscall.EIO
+				case op.Kind == faultstore.Write:
+					delete(unreadable, at)
+				}
+			}
+			return nil
+		}
+		if err := RestoreHeader(background, Attached(s), c.backup(), false); !errors.Is(err, syscall.EIO) || len(unreadable) != 2 {
+			t.Errorf("without force: %v", err)
+		}
+		if err := RestoreHeader(background, Attached(s), c.backup(), true); err != nil {
+			t.Fatal(err)
+		}
+		isWhole(t, c, s)
 	})
 }

@@ -46,7 +46,7 @@ func editContainer(ctx context.Context, header Store, c container, prepare func(
 func stillThere(header Store, c container) error {
 	now, err := parseContainer(Stores{Header: header})
 	switch {
-	case c == nil && isFormatError(err):
+	case c == nil && err != nil:
 		return nil
 	case err != nil:
 		return err

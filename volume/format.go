@@ -202,8 +202,8 @@ func newVolumeKey(p Params) *secret.Buffer {
 }
 
 // destroyHeaders makes LUKS headers unrecognisable, among them the second ones
-// of LUKS2, which would let a tool bring the old container back. Their places:
-// LUKS2 On-Disk Format 1.1.4, 2.2.
+// of LUKS2, which would let a tool bring the old container back. What cannot be
+// read might be one. Their places: LUKS2 On-Disk Format 1.1.4, 2.2.
 func destroyHeaders(s Store, size int64) error {
 	zeros := make([]byte, 512)
 	if err := writeFull(s, zeros, 0); err != nil {
@@ -212,10 +212,7 @@ func destroyHeaders(s Store, size int64) error {
 	const second = "SKUL\xBA\xBE"
 	for at := int64(0x4000); at <= 0x400000 && at+512 <= size; at *= 2 {
 		magic := make([]byte, len(second))
-		if err := readFull(s, magic, at); err != nil {
-			return err
-		}
-		if string(magic) == second {
+		if err := readFull(s, magic, at); err != nil || string(magic) == second {
 			if err := writeFull(s, zeros, at); err != nil {
 				return err
 			}
