@@ -155,9 +155,9 @@ type Formatted struct {
 // payload can be filled through Open, and Commit ends the work.
 //
 // When ctx is done, Format returns within milliseconds; nothing is written from
-// then on.
-// Parameters and size are checked before anything is written; errors about
-// them are a *SizeError or those of Params.
+// then on. Parameters and size are checked before anything is written; errors
+// about them are a *SizeError or those of Params. ErrBusy is for a header that
+// somebody else is changing.
 func Format(ctx context.Context, at Stores, passphrase []byte, p Params) (*Formatted, error) {
 	p.Detached = at.detached()
 	headerSize, dataSize, err := at.sizes()
@@ -175,8 +175,8 @@ func Format(ctx context.Context, at Stores, passphrase []byte, p Params) (*Forma
 	if headerSize < d.space() {
 		return nil, &SizeError{Size: headerSize, Need: d.space()}
 	}
-	if err := destroyHeaders(at.Header, headerSize); err != nil {
-		return nil, fmt.Errorf("volume: old header: %w", err)
+	if err := destroyOldHeaders(ctx, at.Header, headerSize); err != nil {
+		return nil, err
 	}
 	if err := d.clear(ctx, at.Header); err != nil {
 		return nil, err
@@ -199,6 +199,20 @@ func newVolumeKey(p Params) *secret.Buffer {
 	key := secret.New(p.KeyBits / 8)
 	rand.Read(key.Bytes())
 	return key
+}
+
+// destroyOldHeaders waits for those who are changing one: they would write it
+// again. Afterwards they find none.
+func destroyOldHeaders(ctx context.Context, s Store, size int64) error {
+	unlock, err := lockHeader(ctx, s, ExclusiveLock)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := destroyHeaders(s, size); err != nil {
+		return fmt.Errorf("volume: old header: %w", err)
+	}
+	return nil
 }
 
 // destroyHeaders makes LUKS headers unrecognisable, among them the second ones

@@ -125,6 +125,9 @@ func TestOtherProgramHasTheLock(t *testing.T) {
 	if err := Erase(background, f); !errors.Is(err, ErrBusy) {
 		t.Errorf("Erase: got %v, want ErrBusy", err)
 	}
+	if _, err := Format(background, Attached(f), passphrase, quick); !errors.Is(err, ErrBusy) {
+		t.Errorf("Format: got %v, want ErrBusy", err)
+	}
 	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
 		t.Errorf("something was written (%v)", err)
 	}
