@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime"
 	"time"
+
+	"serpcrypt/internal/cpucycles"
 )
 
 // What new key slots get at most, unless told otherwise, as in cryptsetup.
@@ -16,7 +18,8 @@ const (
 
 // CalibrateArgon2 returns costs of a variant that make a derivation take about
 // the time d here: as much memory as this allows with MinArgon2Time passes, but
-// no more than 1 GiB and half of what is available, and then more passes.
+// no more than 1 GiB and half of what is available, and then more passes. It is
+// the time of processors that do nothing else.
 //
 // It takes a little longer than d. Errors are those of Argon2.Key.
 func CalibrateArgon2(ctx context.Context, variant string, d time.Duration) (Argon2, error) {
@@ -52,17 +55,21 @@ func calibrate(most Argon2, d time.Duration, measure func(Argon2) (time.Duration
 // Blocks returns how many blocks a derivation computes.
 func (a Argon2) Blocks() float64 { return float64(a.Time) * float64(a.Memory) }
 
+// measure returns the time that a derivation takes if each lane has a processor
+// for itself, as far as there are so many. It counts what the processors did: on a
+// busy machine the clock on the wall would make it seem slow, and what is made by
+// it would be weak.
 func (a Argon2) measure(ctx context.Context) (time.Duration, error) {
-	begin := time.Now()
+	before := cpucycles.ProcessTime()
 	key, err := a.Key(ctx, nil, make([]byte, 32), 32)
 	if err != nil {
 		return 0, err
 	}
 	key.Close()
-	return time.Since(begin), nil
+	return (cpucycles.ProcessTime() - before) / time.Duration(min(a.CPUs, runtime.GOMAXPROCS(0))), nil
 }
 
-// Estimate returns about how long a derivation takes here, by one that takes
+// Estimate returns about how long a derivation takes here, by some that take
 // milliseconds. Errors are those of Key, but there may be too little memory for
 // the derivation itself.
 func (a Argon2) Estimate(ctx context.Context) (time.Duration, error) {
@@ -72,26 +79,33 @@ func (a Argon2) Estimate(ctx context.Context) (time.Duration, error) {
 	return a.estimate(func(part Argon2) (time.Duration, error) { return part.measure(ctx) })
 }
 
+// estimate measures a part of the memory. The first pass gets it from the system,
+// which takes as long as some passes do; so the others are told apart from it.
 func (a Argon2) estimate(measure func(Argon2) (time.Duration, error)) (time.Duration, error) {
 	const (
-		partMemory = 16 << 10 // KiB
+		partMemory = 32 << 10 // KiB
 		enough     = 20 * time.Millisecond
 	)
 	part := a
-	part.Time, part.Memory = 1, max(min(a.Memory, partMemory), blocksPerLane*a.CPUs)
-	for {
-		taken, err := measure(part)
+	part.Time, part.Memory = min(a.Time, MinArgon2Time), max(min(a.Memory, partMemory), blocksPerLane*a.CPUs)
+	taken, err := measure(part)
+	for err == nil && taken < enough && part.Time < a.Time {
+		part.Time = min(a.Time, 2*part.Time)
+		taken, err = measure(part)
+	}
+	if err != nil {
+		return 0, err
+	}
+	total := float64(taken)
+	if part.Time < a.Time {
+		once := part
+		once.Time = 1
+		first, err := measure(once)
 		if err != nil {
 			return 0, err
 		}
-		if taken >= enough || part.Time == a.Time {
-			const most = math.MaxInt64 / 2
-			return time.Duration(min(float64(taken)*(a.Blocks()/part.Blocks()), most)), nil
-		}
-		if part.Time > a.Time/2 {
-			part.Time = a.Time
-		} else {
-			part.Time *= 2
-		}
+		total += float64(max(taken-first, 0)) / float64(part.Time-1) * float64(a.Time-part.Time)
 	}
+	const most = math.MaxInt64 / 2
+	return time.Duration(min(total*float64(a.Memory)/float64(part.Memory), most)), nil
 }

@@ -161,9 +161,11 @@ func TestArgon2LeavesItsInputs(t *testing.T) {
 	}
 }
 
-// blockMachine takes a time for each block, more for those beyond the cache.
+// blockMachine takes a time for each block, more for those beyond the cache, and
+// another time for each KiB of memory, however often that is passed over.
 type blockMachine struct {
 	perBlock, beyond time.Duration
+	perKiB           time.Duration
 	measured         []Argon2
 }
 
@@ -173,7 +175,7 @@ func (m *blockMachine) measure(a Argon2) (time.Duration, error) {
 	if a.Memory > firstMemory {
 		per += m.beyond
 	}
-	return time.Duration(a.Blocks()) * per, nil
+	return time.Duration(a.Blocks())*per + time.Duration(a.Memory)*m.perKiB, nil
 }
 
 func TestCalibrateArgon2OnFakeMachine(t *testing.T) {
@@ -210,21 +212,25 @@ func TestCalibrateArgon2OnFakeMachine(t *testing.T) {
 }
 
 func TestEstimateArgon2OnFakeMachine(t *testing.T) {
+	const us = time.Microsecond
 	for _, c := range []struct {
-		cost     Argon2
-		perBlock time.Duration
-		want     time.Duration
-		runs     int
+		name             string
+		cost             Argon2
+		perBlock, perKiB time.Duration
+		want             time.Duration
+		runs             int
 	}{
-		{Argon2{Argon2id, 5, 1 << 20, 4}, time.Microsecond, 5 << 20 * time.Microsecond, 2},
-		{Argon2{Argon2i, 1_000_000_000, 32, 1}, time.Microsecond, 32_000 * time.Second, 11},
-		{Argon2{Argon2i, 5, 32, 1}, time.Nanosecond, 160 * time.Nanosecond, 4},
-		{Argon2{Argon2i, 1, 32, 1}, time.Nanosecond, 32 * time.Nanosecond, 1},
+		{"few passes", Argon2{Argon2id, 4, 1 << 20, 4}, 1 * us, 0, 4 << 20 * us, 1},
+		{"memory costs too", Argon2{Argon2id, 4, 1 << 20, 4}, 1 * us, 3 * us, 7 << 20 * us, 1},
+		{"memory costs once", Argon2{Argon2id, 100, 1 << 20, 4}, 1 * us, 3 * us, 103 << 20 * us, 2},
+		{"little memory", Argon2{Argon2i, 1_000_000_000, 32, 1}, 1 * us, 0, 32_000 * time.Second, 10},
+		{"fast", Argon2{Argon2i, 5, 32, 1}, 1, 0, 160, 2},
+		{"one pass", Argon2{Argon2i, 1, 32, 1}, 1, 0, 32, 1},
 	} {
-		m := &blockMachine{perBlock: c.perBlock}
+		m := &blockMachine{perBlock: c.perBlock, perKiB: c.perKiB}
 		got, err := c.cost.estimate(m.measure)
 		if err != nil || got != c.want || len(m.measured) != c.runs {
-			t.Errorf("%+v: got %v after %d runs, want %v after %d (%v)", c.cost, got, len(m.measured), c.want, c.runs, err)
+			t.Errorf("%s: got %v after %d runs, want %v after %d (%v)", c.name, got, len(m.measured), c.want, c.runs, err)
 		}
 	}
 	forever := &blockMachine{perBlock: time.Hour}

@@ -199,13 +199,16 @@ func (s slotCost) argon2(ctx context.Context) (kdf.Argon2, error) {
 		}
 		a.Memory = calibrated.Memory
 	}
-	if a.Time == 0 {
-		a.Time = kdf.MinArgon2Time
-		least, err := a.Estimate(ctx)
+	if a.Time > 0 {
+		return a, nil
+	}
+	a.Time = kdf.MinArgon2Time
+	for range 2 { // many passes take less time each
+		about, err := a.Estimate(ctx)
 		if err != nil {
 			return a, err
 		}
-		passes := float64(kdf.MinArgon2Time) * float64(s.iterTime) / float64(max(least, 1))
+		passes := float64(a.Time) * float64(s.iterTime) / float64(max(about, 1))
 		a.Time = int(min(max(passes, kdf.MinArgon2Time), kdf.MaxArgon2Time))
 	}
 	return a, nil
