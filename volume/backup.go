@@ -72,7 +72,11 @@ func RestoreHeader(ctx context.Context, at Stores, backup Store, force bool) err
 			return &ForeignBackupError{differs}
 		}
 	}
-	return editContainer(ctx, at.Header, now, func(container) (func() error, error) { return b.restoreTo(at, now) })
+	location, err := at.location()
+	if err != nil {
+		return err
+	}
+	return editContainer(ctx, at.Header, now, func(container) (func() error, error) { return b.restoreTo(location, now) })
 }
 
 // differences names what tells the headers of two volumes apart.

@@ -56,9 +56,9 @@ type headerEditor interface {
 	parts() (used []byteRange, end int64, err error)
 	// convert returns what makes it a container of the other format.
 	convert() (commit func() error, err error)
-	// restoreTo makes the container the one in other stores, where now is the
+	// restoreTo makes the container the one at another location, where now is the
 	// present one, or nil if that is of no use. It returns what writes.
-	restoreTo(at Stores, now container) (commit func() error, err error)
+	restoreTo(at location, now container) (commit func() error, err error)
 	// mend returns what mends the faults that need no guess and that confirm
 	// agrees to, and what that is; nothing if there is none.
 	mend(confirm func(*FormatError) bool) (mended []string, commit func() error, err error)
@@ -80,17 +80,17 @@ func readContainer(ctx context.Context, at Stores) (container, error) {
 
 // parseContainer is readContainer for those who have a lock.
 func parseContainer(at Stores) (container, error) {
-	headerSize, dataSize, err := at.sizes()
+	location, err := at.location()
 	if err != nil {
 		return nil, err
 	}
-	head := make([]byte, min(headerSize, luks1.HeaderSize))
+	head := make([]byte, min(location.headerSize, luks1.HeaderSize))
 	unreadable := readFull(at.Header, head, 0)
-	c1, err1 := parseLUKS1(at, headerSize, dataSize, head)
+	c1, err1 := parseLUKS1(location, head)
 	if err1 == nil && unreadable == nil {
 		return c1, nil
 	}
-	c2, err2 := parseLUKS2(at, headerSize, dataSize)
+	c2, err2 := parseLUKS2(location)
 	switch {
 	case err2 == nil: // perhaps by its secondary copy
 		return c2, nil

@@ -78,7 +78,7 @@ type draft interface {
 	// save writes the header itself.
 	save(s Store) error
 	// container returns what the draft will be.
-	container(at Stores, headerSize, dataSize int64) container
+	container(at location) container
 }
 
 // newDraft returns the header that the parameters describe, for a payload in a
@@ -160,22 +160,22 @@ type Formatted struct {
 // somebody else is changing.
 func Format(ctx context.Context, at Stores, passphrase []byte, p Params) (*Formatted, error) {
 	p.Detached = at.detached()
-	headerSize, dataSize, err := at.sizes()
+	location, err := at.location()
 	if err != nil {
 		return nil, err
 	}
 	p = p.withDefaults()
-	d, err := p.newDraft(dataSize)
+	d, err := p.newDraft(location.dataSize)
 	if err != nil {
 		return nil, err
 	}
-	if dataSize < d.minSize() {
-		return nil, &SizeError{Size: dataSize, Need: d.minSize()}
+	if location.dataSize < d.minSize() {
+		return nil, &SizeError{Size: location.dataSize, Need: d.minSize()}
 	}
-	if headerSize < d.space() {
-		return nil, &SizeError{Size: headerSize, Need: d.space()}
+	if location.headerSize < d.space() {
+		return nil, &SizeError{Size: location.headerSize, Need: d.space()}
 	}
-	if err := destroyOldHeaders(ctx, at.Header, headerSize); err != nil {
+	if err := destroyOldHeaders(ctx, at.Header, location.headerSize); err != nil {
 		return nil, err
 	}
 	if err := d.clear(ctx, at.Header); err != nil {
@@ -189,7 +189,7 @@ func Format(ctx context.Context, at Stores, passphrase []byte, p Params) (*Forma
 		}
 		return nil, formatError(err)
 	}
-	return &Formatted{at, d, d.container(at, headerSize, dataSize), key}, nil
+	return &Formatted{at, d, d.container(location), key}, nil
 }
 
 func newVolumeKey(p Params) *secret.Buffer {

@@ -13,17 +13,16 @@ import (
 
 // luks1Container is the container of a LUKS1 header.
 type luks1Container struct {
-	at                   Stores
-	headerSize, dataSize int64 // of the stores
-	h                    *luks1.Header
+	at location
+	h  *luks1.Header
 }
 
-func parseLUKS1(at Stores, headerSize, dataSize int64, head []byte) (*luks1Container, error) {
+func parseLUKS1(at location, head []byte) (*luks1Container, error) {
 	h, err := luks1.Parse(head)
 	if err != nil {
 		return nil, err
 	}
-	return &luks1Container{at, headerSize, dataSize, h}, nil
+	return &luks1Container{at, h}, nil
 }
 
 func (c *luks1Container) header() *Header {
@@ -70,14 +69,14 @@ func (c *luks1Container) header() *Header {
 
 func (c *luks1Container) faults() []*FormatError {
 	var faults []*FormatError
-	for _, fault := range c.h.Faults(c.headerSize, c.dataSize) {
+	for _, fault := range c.h.Faults(c.at.headerSize, c.at.dataSize) {
 		faults = append(faults, (*FormatError)(fault))
 	}
 	return faults
 }
 
 func (c *luks1Container) validate() error {
-	return formatError(c.h.Validate(c.headerSize, c.dataSize))
+	return formatError(c.h.Validate(c.at.headerSize, c.at.dataSize))
 }
 
 func (c *luks1Container) usableSlots() []int {
@@ -124,7 +123,7 @@ func (c *luks1Container) extents() ([]extent, error) {
 	if c.at.Data == nil {
 		return nil, nil
 	}
-	offset, size, err := c.h.Payload(c.dataSize, c.at.detached())
+	offset, size, err := c.h.Payload(c.at.dataSize, c.at.detached())
 	if err != nil {
 		return nil, formatError(err)
 	}

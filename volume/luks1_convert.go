@@ -57,8 +57,8 @@ func (c *luks1Container) convert() (commit func() error, err error) {
 		moved.Slots[spare] = moved.Slots[inTheWay]
 		moved.Slots[spare].MaterialSector = place
 	}
-	h := (&luks1Container{c.at, c.headerSize, c.dataSize, &moved}).asLUKS2(numbers)
-	if err := h.Validate(c.headerSize, c.dataSize); err != nil {
+	h := (&luks1Container{c.at, &moved}).asLUKS2(numbers)
+	if err := h.Validate(c.at.headerSize, c.at.dataSize); err != nil {
 		return fail("%v", formatError(err))
 	}
 	return func() error {
@@ -89,7 +89,7 @@ func (c *luks1Container) asLUKS2(numbers map[int]int) *luks2.Header {
 	spec := strings.ToLower(c.h.Spec())
 	end := c.h.Space()
 	if payload := c.h.PayloadOffset(); payload != 0 {
-		end = min(payload, c.headerSize)
+		end = min(payload, c.at.headerSize)
 	}
 	h := &luks2.Header{
 		Size:         luks2.MinSize,

@@ -69,8 +69,8 @@ func (d *luks1Draft) seal(ctx context.Context, s Store, key, passphrase []byte, 
 
 func (d *luks1Draft) save(s Store) error { return d.h.Save(s) }
 
-func (d *luks1Draft) container(at Stores, headerSize, dataSize int64) container {
-	return &luks1Container{at, headerSize, dataSize, d.h}
+func (d *luks1Draft) container(at location) container {
+	return &luks1Container{at, d.h}
 }
 
 var errNoTexts = &ParamError{"label", "LUKS1 has neither label nor subsystem"}

@@ -15,19 +15,18 @@ import (
 
 // luks2Container is the container of a LUKS2 header.
 type luks2Container struct {
-	at                   Stores
-	headerSize, dataSize int64 // of the stores
-	found                *luks2.Found
-	h                    *luks2.Header
+	at    location
+	found *luks2.Found
+	h     *luks2.Header
 }
 
 // parseLUKS2 reads both copies of the header.
-func parseLUKS2(at Stores, headerSize, dataSize int64) (*luks2Container, error) {
-	found, err := luks2.Read(at.Header, headerSize)
+func parseLUKS2(at location) (*luks2Container, error) {
+	found, err := luks2.Read(at.Header, at.headerSize)
 	if err != nil {
 		return nil, err
 	}
-	return &luks2Container{at, headerSize, dataSize, found, found.Header}, nil
+	return &luks2Container{at, found, found.Header}, nil
 }
 
 func (c *luks2Container) header() *Header {
@@ -119,14 +118,14 @@ func (c *luks2Container) copyFaults() []*FormatError {
 
 func (c *luks2Container) faults() []*FormatError {
 	faults := c.copyFaults()
-	for _, f := range c.h.Faults(c.headerSize, c.dataSize) {
+	for _, f := range c.h.Faults(c.at.headerSize, c.at.dataSize) {
 		faults = append(faults, &FormatError{f.Field, f.Slot, f.Offset, f.Reason})
 	}
 	return faults
 }
 
 func (c *luks2Container) validate() error {
-	return formatError(c.h.Validate(c.headerSize, c.dataSize))
+	return formatError(c.h.Validate(c.at.headerSize, c.at.dataSize))
 }
 
 func (c *luks2Container) usableSlots() []int {
@@ -143,7 +142,7 @@ func (c *luks2Container) checkSlot(slot int) error {
 	if c.h.Keyslots[slot] == nil {
 		return fmt.Errorf("%w: %d", ErrNoKeySlot, slot)
 	}
-	return formatError(c.h.SlotFault(slot, c.headerSize))
+	return formatError(c.h.SlotFault(slot, c.at.headerSize))
 }
 
 func (c *luks2Container) openSlots(ctx context.Context, slots []int, passphrase []byte) (int, *secret.Buffer, error) {
@@ -169,7 +168,7 @@ func (c *luks2Container) extents() ([]extent, error) {
 	if c.at.Data == nil {
 		return nil, nil
 	}
-	offset, size, err := c.h.Payload(c.dataSize, c.at.detached())
+	offset, size, err := c.h.Payload(c.at.dataSize, c.at.detached())
 	if err != nil {
 		return nil, formatError(err)
 	}

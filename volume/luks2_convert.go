@@ -62,7 +62,7 @@ func (c *luks2Container) convert() (commit func() error, err error) {
 			}
 		}
 		c.fillSlots(h, slots)
-		one := &luks1Container{c.at, c.headerSize, c.dataSize, h}
+		one := &luks1Container{c.at, h}
 		if err := c.becomeLUKS1(h); err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (c *luks2Container) asLUKS1() (*luks1.Header, error) {
 	h.DigestIterations = uint32(d.Iterations)
 	copy(h.DigestSalt[:], d.Salt)
 	copy(h.Digest[:], d.Digest) // of more bytes the first ones are the same
-	if err := h.Validate(c.headerSize, c.dataSize); err != nil {
+	if err := h.Validate(c.at.headerSize, c.at.dataSize); err != nil {
 		return nil, &ConvertError{TypeLUKS1, formatError(err).Error()}
 	}
 	return h, nil

@@ -80,7 +80,6 @@ func (d *luks2Draft) seal(ctx context.Context, s Store, key, passphrase []byte, 
 
 func (d *luks2Draft) save(s Store) error { return d.h.Save(s) }
 
-func (d *luks2Draft) container(at Stores, headerSize, dataSize int64) container {
-	found := &luks2.Found{Header: d.h}
-	return &luks2Container{at, headerSize, dataSize, found, d.h}
+func (d *luks2Draft) container(at location) container {
+	return &luks2Container{at, &luks2.Found{Header: d.h}, d.h}
 }

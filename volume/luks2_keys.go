@@ -89,7 +89,7 @@ func (p KeyParams) luks2() luks2.SlotParams {
 // change saves the header after an edit. The edit is of a header that is read
 // again, as this one stays what it is where writing has failed.
 func (c *luks2Container) change(edit func(h *luks2.Header) error) error {
-	found, err := luks2.Read(c.at.Header, c.headerSize)
+	found, err := luks2.Read(c.at.Header, c.at.headerSize)
 	if err != nil {
 		return formatError(err)
 	}

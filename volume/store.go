@@ -28,18 +28,25 @@ func Attached(s Store) Stores { return Stores{s, s} }
 // detached reports whether the payload lies elsewhere than the header.
 func (at Stores) detached() bool { return at.Header != at.Data }
 
-// sizes returns the sizes of both stores, unknownSize for data that is nil.
-func (at Stores) sizes() (header, data int64, err error) {
-	header, err = at.Header.Size()
-	data = unknownSize
-	if err == nil && at.Data != nil {
-		data, err = at.Data.Size()
-	}
-	return header, data, err
+// location is where a container lies, to the ends of its stores.
+type location struct {
+	Stores
+	headerSize int64 // bytes
+	dataSize   int64 // bytes, or unknownSize
 }
 
 // unknownSize is that of a store which nobody has named.
 const unknownSize = luks1.UnknownSize
+
+// location returns the stores with the sizes that they have now.
+func (at Stores) location() (location, error) {
+	l := location{Stores: at, dataSize: unknownSize}
+	var err error
+	if l.headerSize, err = at.Header.Size(); err == nil && at.Data != nil {
+		l.dataSize, err = at.Data.Size()
+	}
+	return l, err
+}
 
 // HolePuncher is a Store that can give back space. What was there is lost, and
 // reads as whatever the store likes.

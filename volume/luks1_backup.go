@@ -15,7 +15,7 @@ func (c *luks1Container) parts() (used []byteRange, end int64, err error) {
 		}
 	}
 	if c.validate() != nil {
-		end = min(c.h.StandardSpace(), c.headerSize)
+		end = min(c.h.StandardSpace(), c.at.headerSize)
 		return []byteRange{{0, end}}, end, nil
 	}
 	used = []byteRange{{0, luks1.HeaderSize}}
@@ -24,19 +24,16 @@ func (c *luks1Container) parts() (used []byteRange, end int64, err error) {
 			used = append(used, c.place(slot))
 		}
 	}
-	return used, min(c.h.Space(), c.headerSize), nil
+	return used, min(c.h.Space(), c.at.headerSize), nil
 }
 
-func (c *luks1Container) restoreTo(at Stores, now container) (func() error, error) {
-	headerSize, dataSize, err := at.sizes()
-	if err != nil {
-		return nil, err
-	}
-	restored := &luks1Container{at, headerSize, dataSize, c.h}
+func (c *luks1Container) restoreTo(at location, now container) (func() error, error) {
+	restored := &luks1Container{at, c.h}
 	if err := checkContainer(restored); err != nil {
 		return nil, err
 	}
 	r := &luks1Restoration{header: at.Header, want: *c.h, materials: map[int][]byte{}}
+	var err error
 	for slot, s := range c.h.Slots {
 		if s.Active != luks1.SlotDisabled {
 			if r.materials[slot], err = readRange(c.at.Header, c.place(slot)); err != nil {
@@ -45,10 +42,10 @@ func (c *luks1Container) restoreTo(at Stores, now container) (func() error, erro
 		}
 	}
 	if old, isLUKS1 := now.(*luks1Container); isLUKS1 && old.validate() == nil && isSameVolume(old.h, c.h) {
-		r.now = luks1Container{at, headerSize, dataSize, old.h}
+		r.now = luks1Container{at, old.h}
 		return r.keepKeys, nil
 	}
-	return func() error { return r.overwrite(headerSize) }, nil
+	return func() error { return r.overwrite(at.headerSize) }, nil
 }
 
 // isSameVolume reports whether slots of one header can be put into the other.

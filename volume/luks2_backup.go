@@ -15,7 +15,7 @@ func (c *luks2Container) parts() (used []byteRange, end int64, err error) {
 	if c.h.Config.KeyslotsSize > luks2.MaxKeyslotsSize {
 		return nil, 0, c.validate()
 	}
-	end = min(end, c.headerSize)
+	end = min(end, c.at.headerSize)
 	used = []byteRange{{0, min(2*c.h.Size, end)}} // the secondary copy may be cut off
 	for slot, k := range c.h.Keyslots {
 		if place := c.place(slot); place.from >= 2*c.h.Size && k.Area.Size <= end-place.from {
@@ -38,16 +38,13 @@ func (c *luks2Container) mend(func(*FormatError) bool) (mended []string, commit 
 	return mended, func() error { return c.change(func(*luks2.Header) error { return nil }) }, nil
 }
 
-func (c *luks2Container) restoreTo(at Stores, now container) (func() error, error) {
-	headerSize, dataSize, err := at.sizes()
-	if err != nil {
-		return nil, err
-	}
-	restored := &luks2Container{at, headerSize, dataSize, c.found, c.h}
+func (c *luks2Container) restoreTo(at location, now container) (func() error, error) {
+	restored := &luks2Container{at, c.found, c.h}
 	if err := checkContainer(restored); err != nil {
 		return nil, err
 	}
 	r := &luks2Restoration{header: at.Header, want: c.h, materials: map[int][]byte{}}
+	var err error
 	for slot := range c.h.Keyslots {
 		if r.materials[slot], err = readRange(c.at.Header, c.place(slot)); err != nil {
 			return nil, err
@@ -57,7 +54,7 @@ func (c *luks2Container) restoreTo(at Stores, now container) (func() error, erro
 		r.now = old
 		return r.keepKeys, nil
 	}
-	return func() error { return r.overwrite(headerSize) }, nil
+	return func() error { return r.overwrite(at.headerSize) }, nil
 }
 
 // isSameVolume reports whether the areas of both headers lie in one keyslots
