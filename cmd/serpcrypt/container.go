@@ -42,7 +42,27 @@ func openFiles(c *cli.Context, path string, openData, openHeader func(path strin
 		data.Close()
 		return nil, fmt.Errorf("header: %w", err)
 	}
+	if err := file.checkDetached(c.String("header")); err != nil {
+		file.close()
+		return nil, err
+	}
 	return file, nil
+}
+
+// checkDetached keeps a header from being taken for payload, and overwritten.
+func (f *container) checkDetached(header string) error {
+	info, err := f.header.OSFile().Stat()
+	if err != nil {
+		return err
+	}
+	if isFile(f.data, info) {
+		return errSameFile(header, f.path)
+	}
+	return nil
+}
+
+func errSameFile(header, path string) error {
+	return failf(exitUsage, "leave --header out if it begins with its header", "--header %s is %s itself", header, path)
 }
 
 // lockContainer opens a container to use its payload, and locks that. A detached
@@ -101,12 +121,12 @@ func lockToChange(c *cli.Context, path string) (*container, error) {
 
 // isSame reports whether a file is one of the container's.
 func (f *container) isSame(info os.FileInfo) bool {
-	for _, own := range []*volume.File{f.data, f.header} {
-		if ownInfo, err := own.OSFile().Stat(); err == nil && os.SameFile(info, ownInfo) {
-			return true
-		}
-	}
-	return false
+	return isFile(f.data, info) || isFile(f.header, info)
+}
+
+func isFile(f *volume.File, info os.FileInfo) bool {
+	own, err := f.OSFile().Stat()
+	return err == nil && os.SameFile(info, own)
 }
 
 func (f *container) close() error {

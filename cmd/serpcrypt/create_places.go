@@ -16,6 +16,9 @@ type places struct {
 
 // findPlaces finds both.
 func (want *creation) findPlaces(ctx context.Context) (*places, error) {
+	if err := want.checkTwoPlaces(); err != nil {
+		return nil, err
+	}
 	data, err := findPlace(ctx, &placeRequest{
 		path:      want.path,
 		size:      want.size,
@@ -42,6 +45,22 @@ func (want *creation) findPlaces(ctx context.Context) (*places, error) {
 		return nil, err
 	}
 	return &places{data, header}, nil
+}
+
+// checkTwoPlaces keeps the header from replacing the payload. Paths that lead
+// nowhere are for findPlace to report.
+func (want *creation) checkTwoPlaces() error {
+	if want.header == "" {
+		return nil
+	}
+	data, err := resolvePath(want.path)
+	if err != nil {
+		return nil
+	}
+	if header, err := resolvePath(want.header); err == nil && header == data {
+		return errSameFile(want.header, want.path)
+	}
+	return nil
 }
 
 func (p *places) stores() volume.Stores {

@@ -83,6 +83,9 @@ func (r *resizing) check() (err error) {
 	if r.header, err = volume.ReadHeader(r.file.stores()); err != nil {
 		return fmt.Errorf("%s: %w", r.path, err)
 	}
+	if r.header.PayloadOffset == 0 && !r.file.isDetached() {
+		return failf(exitBad, "serpcrypt resize --header "+shellQuote(r.path)+" CONTAINER SIZE", "%s is a detached header, whose payload is in another file", r.path)
+	}
 	if r.old, err = r.file.data.Size(); err != nil {
 		return err
 	}
