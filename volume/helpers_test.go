@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -131,11 +132,11 @@ func newRandom(t testing.TB) *rand.Rand {
 }
 
 func randomBytes(r *rand.Rand, n int) []byte {
-	p := make([]byte, n)
-	for i := range p {
-		p[i] = byte(r.Uint32())
+	p := make([]byte, n+7)
+	for i := 0; i < n; i += 8 {
+		binary.LittleEndian.PutUint64(p[i:], r.Uint64())
 	}
-	return p
+	return p[:n]
 }
 
 func sha256Hex(b []byte) string {
