@@ -107,6 +107,11 @@ func take(path string, backing *os.File, o Options) (*Device, error) {
 		config.Info.Flags &^= unix.LO_FLAGS_DIRECT_IO
 		err = unix.IoctlLoopConfigure(int(device.Fd()), &config)
 	}
+	if err == nil && !o.ReadOnly {
+		// Who makes a device read-only, as by blockdev --setro, leaves that to all
+		// that come after, and file systems would be mounted read-only without a word.
+		err = unix.IoctlSetPointerInt(int(device.Fd()), unix.BLKROSET, 0)
+	}
 	if err != nil {
 		device.Close()
 		return nil, fmt.Errorf("loopdev: set up %s: %w", path, err)

@@ -69,6 +69,31 @@ func waitGone(t *testing.T, backing string) {
 	t.Fatalf("a loop device still has %s", backing)
 }
 
+// TestAttachToReadOnlyDevice: the device before was made read-only.
+func TestAttachToReadOnlyDevice(t *testing.T) {
+	for range 20 {
+		backing := newFile(t, make([]byte, 1<<20))
+		before := attach(t, backing, Options{})
+		if err := unix.IoctlSetPointerInt(int(before.file.Fd()), unix.BLKROSET, 1); err != nil {
+			t.Fatal(err)
+		}
+		before.Close()
+		waitGone(t, backing)
+		after := attach(t, backing, Options{})
+		if after.Path != before.Path { // somebody else has it now
+			continue
+		}
+		if got := setting(t, after, "ro"); got != "0" {
+			t.Errorf("ro is %s", got)
+		}
+		if err := unix.IoctlSetPointerInt(int(after.file.Fd()), unix.BLKROSET, 0); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Fatal("never the same device twice")
+}
+
 func TestAttach(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 	backing := newFile(t, content)
