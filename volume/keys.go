@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // The functions that derive the key of a key slot from a passphrase.
@@ -138,15 +137,4 @@ func slotName(slot int) string {
 		return "the volume key came out of none"
 	}
 	return fmt.Sprint(slot)
-}
-
-// checkPBKDF2 refuses what a format that has only PBKDF2 cannot do.
-func (p KeyParams) checkPBKDF2(hash string) error {
-	switch {
-	case p.KDF != PBKDF2:
-		return &ParamError{"key derivation", fmt.Sprintf("%s is not possible with LUKS1, which has only %s", p.KDF, PBKDF2)}
-	case p.Hash != "" && !strings.EqualFold(p.Hash, hash):
-		return &ParamError{"hash", fmt.Sprintf("%s is not possible: with LUKS1, every key slot has the container's %s", p.Hash, hash)}
-	}
-	return checkIterations("iterations", p.Iterations)
 }

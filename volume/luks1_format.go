@@ -22,7 +22,7 @@ func newLUKS1Draft(p Params) (draft, error) {
 	if err := checkSlotNumber(p.Slot, luks1.NumSlots); err != nil {
 		return nil, err
 	}
-	if err := p.keyParams().checkPBKDF2(p.Hash); err != nil {
+	if err := p.keyParams().checkLUKS1(p.Hash); err != nil {
 		return nil, err
 	}
 	h, err := luks1.New(luks1.Params{

@@ -3,6 +3,7 @@ package volume
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"serpcrypt/volume/luks1"
 )
@@ -35,10 +36,22 @@ func (c *luks1Container) freeSlot(slot int) (int, error) {
 func (c *luks1Container) changedSlot(int) (int, error) { return c.freeSlot(AnySlot) }
 
 func (c *luks1Container) sealSlot(ctx context.Context, slot int, key, passphrase []byte, p KeyParams) (sealedSlot, error) {
-	if err := p.checkPBKDF2(c.h.Hash.String()); err != nil {
+	if err := p.checkLUKS1(c.h.Hash.String()); err != nil {
 		return nil, err
 	}
 	return c.h.SealSlot(ctx, slot, key, passphrase, p.Iterations)
+}
+
+// checkLUKS1 finds before anything is done what a key slot of a container with
+// that hash cannot be made from.
+func (p KeyParams) checkLUKS1(hash string) error {
+	switch {
+	case p.KDF != PBKDF2:
+		return &ParamError{"key derivation", fmt.Sprintf("%s is not possible with LUKS1, which has only %s", p.KDF, PBKDF2)}
+	case p.Hash != "" && !strings.EqualFold(p.Hash, hash):
+		return &ParamError{"hash", fmt.Sprintf("%s is not possible: with LUKS1, every key slot has the container's %s", p.Hash, hash)}
+	}
+	return checkIterations("iterations", p.Iterations)
 }
 
 // The methods below write each in an order that leaves a good header whenever

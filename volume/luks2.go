@@ -97,12 +97,14 @@ func (c *luks2Container) slot(number int) Slot {
 	return slot
 }
 
+var copyNames = [2]string{"primary", "secondary"}
+
 // copyFaults returns what is wrong with the copies of the header. Only one needs
 // to be good.
 func (c *luks2Container) copyFaults() []*FormatError {
 	var faults []*FormatError
 	for i, found := range c.found.Copies {
-		name := [...]string{"primary", "secondary"}[i]
+		name := copyNames[i]
 		switch {
 		case found.Fault != nil:
 			f := found.Fault

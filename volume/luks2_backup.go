@@ -25,19 +25,6 @@ func (c *luks2Container) parts() (used []byteRange, end int64, err error) {
 	return used, end, nil
 }
 
-func (c *luks2Container) mend(func(*FormatError) bool) (mended []string, commit func() error, err error) {
-	if err := c.validate(); err != nil {
-		return nil, nil, err
-	}
-	for i, found := range c.found.Copies {
-		if found.Fault != nil || found.Stale {
-			name := [...]string{"primary", "secondary"}[i]
-			mended = append(mended, fmt.Sprintf("%s copy of the header at byte %d: written again from the other one", name, found.Offset))
-		}
-	}
-	return mended, func() error { return c.change(func(*luks2.Header) error { return nil }) }, nil
-}
-
 func (c *luks2Container) restoreTo(at location, now container) (func() error, error) {
 	restored := &luks2Container{at, c.found, c.h}
 	if err := checkContainer(restored); err != nil {

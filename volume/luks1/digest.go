@@ -15,7 +15,7 @@ func (h *Header) digestJob(key []byte) kdf.Job {
 
 // SetDigest records the digest of the volume key, unless ctx is done before.
 func (h *Header) SetDigest(ctx context.Context, key []byte, iterations int) error {
-	if err := CheckIterations("digest iterations", iterations); err != nil {
+	if err := checkIterations("digest iterations", iterations); err != nil {
 		return err
 	}
 	rand.Read(h.DigestSalt[:])

@@ -112,9 +112,9 @@ func (h *Header) placePayload(offset int64) error {
 
 func roundUp(n, multiple int64) int64 { return (n + multiple - 1) / multiple * multiple }
 
-// CheckIterations keeps what is written to what the specification and the field
+// checkIterations keeps what is written to what the specification and the field
 // allow. Older containers may have less. The error is a *ParamError.
-func CheckIterations(param string, n int) error {
+func checkIterations(param string, n int) error {
 	if n < kdf.MinIterations || n > kdf.MaxIterations {
 		return &ParamError{param, fmt.Sprintf("%d (allowed: %d to %d)", n, kdf.MinIterations, kdf.MaxIterations)}
 	}
