@@ -7,9 +7,6 @@ import (
 	"io"
 )
 
-// byteRange is a run of bytes in a store.
-type byteRange struct{ from, to int64 }
-
 // BackupHeader writes a copy of the header with all key slots in use to w, which
 // RestoreHeader and cryptsetup read. All other bytes of it are zero: what is
 // left of removed keys is not kept.

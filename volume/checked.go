@@ -2,10 +2,7 @@ package volume
 
 import (
 	"bytes"
-	"crypto/rand"
-	"errors"
 	"fmt"
-	"io"
 )
 
 // checkedWriter syncs what is written and reads it back before anybody relies
@@ -29,39 +26,10 @@ func (w checkedWriter) WriteAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// wipe overwrites ranges of bytes, as far as the store has them, with random
-// ones, and syncs that.
-func wipe(s Store, ranges ...byteRange) error {
-	size, err := s.Size()
-	if err != nil {
-		return err
-	}
-	random := make([]byte, chunkSize)
-	for _, r := range ranges {
-		for at, to := r.from, min(r.to, size); at < to; at += chunkSize {
-			p := random[:min(chunkSize, to-at)]
-			rand.Read(p)
-			if err := writeFull(s, p, at); err != nil {
-				return fmt.Errorf("volume: key material: %w", err)
-			}
-		}
-	}
-	if err := s.Sync(); err != nil {
-		return fmt.Errorf("volume: key material: %w", err)
+// writeMaterial writes the material of a key slot before a header names it.
+func writeMaterial(s Store, slot int, material []byte, offset int64) error {
+	if _, err := (checkedWriter{s}).WriteAt(material, offset); err != nil {
+		return fmt.Errorf("volume: key slot %d: %w", slot, err)
 	}
 	return nil
-}
-
-// readRange returns bytes of a store. The error is a *FormatError if they are not
-// there.
-func readRange(s io.ReaderAt, r byteRange) ([]byte, error) {
-	p := make([]byte, r.to-r.from)
-	err := readFull(s, p, r.from)
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, &FormatError{"key material", noSlot, r.from, fmt.Sprintf("it is cut off: not all of the %d bytes are there", len(p))}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("volume: key material: %w", err)
-	}
-	return p, nil
 }

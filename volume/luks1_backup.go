@@ -2,7 +2,6 @@ package volume
 
 import (
 	"bytes"
-	"fmt"
 
 	"serpcrypt/volume/luks1"
 )
@@ -77,8 +76,8 @@ func (r *luks1Restoration) overwrite(headerSize int64) error {
 		return err
 	}
 	for slot, material := range r.materials {
-		if _, err := (checkedWriter{r.header}).WriteAt(material, r.want.Slots[slot].MaterialOffset()); err != nil {
-			return fmt.Errorf("volume: key slot %d: %w", slot, err)
+		if err := writeMaterial(r.header, slot, material, r.want.Slots[slot].MaterialOffset()); err != nil {
+			return err
 		}
 	}
 	return formatError(r.want.Save(r.header))

@@ -69,8 +69,8 @@ func (c *luks1Container) addKey(sealed sealedSlot) error {
 // putSlot puts the fields and the material of any slot, of the same volume key,
 // into one that is not in use. Material may lie at any place.
 func (c *luks1Container) putSlot(fields luks1.Slot, material []byte, into int) error {
-	if _, err := (checkedWriter{c.at.Header}).WriteAt(material, c.place(into).from); err != nil {
-		return fmt.Errorf("volume: key slot %d: %w", into, err)
+	if err := writeMaterial(c.at.Header, into, material, c.place(into).from); err != nil {
+		return err
 	}
 	h := *c.h
 	fields.MaterialSector = h.Slots[into].MaterialSector

@@ -2,7 +2,6 @@ package volume
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -84,8 +83,9 @@ func (r *luks2Restoration) keepKeys() error {
 		return formatError(err)
 	}
 	var unused []byteRange
-	for slot := range r.now.h.Keyslots {
-		if place := r.now.place(slot); !overlaps(place, r.wanted()) {
+	inUse := placesOf(r.want)
+	for _, place := range placesOf(r.now.h) {
+		if !overlaps(place, inUse) {
 			unused = append(unused, place)
 		}
 	}
@@ -96,13 +96,10 @@ func (r *luks2Restoration) keepKeys() error {
 // a slot in use, as far as there are any. Slots whose material is there already
 // keep theirs, and need not be written.
 func (r *luks2Restoration) findPlaces() error {
-	inUse := map[int]byteRange{}
-	for slot := range r.now.h.Keyslots {
-		inUse[slot] = r.now.place(slot)
-	}
+	inUse := placesOf(r.now.h)
 	for _, slot := range slices.Sorted(maps.Keys(r.want.Keyslots)) {
 		area := &r.want.Keyslots[slot].Area
-		place := byteRange{area.Offset, area.Offset + area.Size}
+		place := placeOf(area)
 		there, err := readRange(r.header, place)
 		if err != nil {
 			return err
@@ -125,27 +122,10 @@ func (r *luks2Restoration) findPlaces() error {
 	return nil
 }
 
-func (r *luks2Restoration) wanted() map[int]byteRange {
-	places := map[int]byteRange{}
-	for slot, k := range r.want.Keyslots {
-		places[slot] = byteRange{k.Area.Offset, k.Area.Offset + k.Area.Size}
-	}
-	return places
-}
-
-func overlaps(r byteRange, others map[int]byteRange) bool {
-	for _, other := range others {
-		if r.from < other.to && other.from < r.to {
-			return true
-		}
-	}
-	return false
-}
-
 func (r *luks2Restoration) writeMaterials() error {
 	for slot, material := range r.materials {
-		if _, err := (checkedWriter{r.header}).WriteAt(material, r.want.Keyslots[slot].Area.Offset); err != nil {
-			return fmt.Errorf("volume: key slot %d: %w", slot, err)
+		if err := writeMaterial(r.header, slot, material, r.want.Keyslots[slot].Area.Offset); err != nil {
+			return err
 		}
 	}
 	return nil

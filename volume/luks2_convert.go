@@ -51,7 +51,7 @@ func (c *luks2Container) convert() (commit func() error, err error) {
 			return nil, &ConvertError{TypeLUKS1, fmt.Sprintf("the place of key slot %d lies behind the area for key slots, which ends at byte %d", in, area.to)}
 		}
 	}
-	moves, possible := planMoves(c.places(), targets, area)
+	moves, possible := planMoves(placesOf(c.h), targets, area)
 	if !possible {
 		return nil, &ConvertError{TypeLUKS1, "there is no room to move the key slots to their places: remove a key first"}
 	}
@@ -172,19 +172,6 @@ func (c *luks2Container) becomeLUKS1(h *luks1.Header) error {
 	return wipe(c.at.Header, byteRange{h.Slots[0].MaterialOffset(), end})
 }
 
-func (c *luks2Container) keyslotsArea() byteRange {
-	from, to := c.h.KeyslotsArea()
-	return byteRange{from, to}
-}
-
-func (c *luks2Container) places() map[int]byteRange {
-	places := map[int]byteRange{}
-	for slot := range c.h.Keyslots {
-		places[slot] = c.place(slot)
-	}
-	return places
-}
-
 // moveSlot moves material into a free place.
 func (c *luks2Container) moveSlot(slot int, to byteRange) error {
 	from := c.place(slot)
@@ -192,8 +179,8 @@ func (c *luks2Container) moveSlot(slot int, to byteRange) error {
 	if err != nil {
 		return err
 	}
-	if _, err := (checkedWriter{c.at.Header}).WriteAt(material, to.from); err != nil {
-		return fmt.Errorf("volume: key slot %d: %w", slot, err)
+	if err := writeMaterial(c.at.Header, slot, material, to.from); err != nil {
+		return err
 	}
 	c.h.Keyslots[slot].Area.Offset = to.from
 	if err := c.h.Save(c.at.Header); err != nil {

@@ -116,8 +116,23 @@ func (c *luks2Container) changeKey(old int, sealed sealedSlot) error {
 
 // place returns the area of a slot.
 func (c *luks2Container) place(slot int) byteRange {
-	area := &c.h.Keyslots[slot].Area
-	return byteRange{area.Offset, area.Offset + area.Size}
+	return placeOf(&c.h.Keyslots[slot].Area)
+}
+
+func (c *luks2Container) keyslotsArea() byteRange {
+	from, to := c.h.KeyslotsArea()
+	return byteRange{from, to}
+}
+
+func placeOf(a *luks2.Area) byteRange { return byteRange{a.Offset, a.Offset + a.Size} }
+
+// placesOf returns the areas of all key slots.
+func placesOf(h *luks2.Header) map[int]byteRange {
+	places := map[int]byteRange{}
+	for slot, k := range h.Keyslots {
+		places[slot] = placeOf(&k.Area)
+	}
+	return places
 }
 
 func (c *luks2Container) removeKeys(slots ...int) error {
@@ -148,8 +163,7 @@ func (c *luks2Container) erase() error {
 	if err := c.removeKeys(all...); err != nil {
 		return err
 	}
-	begin, end := c.h.KeyslotsArea()
-	return wipe(c.at.Header, byteRange{begin, end})
+	return wipe(c.at.Header, c.keyslotsArea())
 }
 
 func (c *luks2Container) configure(t Texts) (func() error, error) {
