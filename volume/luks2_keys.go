@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/google/uuid"
-
 	"serpcrypt/internal/hashes"
 	"serpcrypt/kdf"
 	"serpcrypt/volume/luks2"
@@ -169,7 +167,7 @@ func (c *luks2Container) erase() error {
 func (c *luks2Container) configure(t Texts) (func() error, error) {
 	set := func(h *luks2.Header) error {
 		if t.UUID != nil {
-			id, err := newUUID(*t.UUID)
+			id, err := luks2.NewUUID(*t.UUID)
 			if err != nil {
 				return err
 			}
@@ -195,16 +193,4 @@ func (c *luks2Container) configure(t Texts) (func() error, error) {
 		return nil, formatError(err)
 	}
 	return func() error { return c.change(set) }, nil
-}
-
-// newUUID returns the UUID in its usual form, or a random one for none.
-func newUUID(wanted string) (string, error) {
-	if wanted == "" {
-		return uuid.NewString(), nil
-	}
-	id, err := uuid.Parse(wanted)
-	if err != nil {
-		return "", &ParamError{"UUID", fmt.Sprintf("%q is no UUID", wanted)}
-	}
-	return id.String(), nil
 }

@@ -80,11 +80,7 @@ func (h *Header) SetUUID(text string) error {
 
 func newUUID(wanted string) (string, error) {
 	if wanted == "" {
-		id, err := uuid.NewRandom()
-		if err != nil {
-			return "", fmt.Errorf("luks1: %w", err)
-		}
-		return id.String(), nil
+		return uuid.NewString(), nil
 	}
 	id, err := uuid.Parse(wanted)
 	if err != nil {

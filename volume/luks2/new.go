@@ -66,7 +66,7 @@ func New(p Params) (*Header, error) {
 	if err := CheckText("subsystem", p.Subsystem); err != nil {
 		return nil, err
 	}
-	id, err := newUUID(p.UUID)
+	id, err := NewUUID(p.UUID)
 	if err != nil {
 		return nil, err
 	}
@@ -114,13 +114,11 @@ func isText(s string) bool {
 	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
-func newUUID(wanted string) (string, error) {
+// NewUUID returns the UUID in its usual form, or a random one for none. The error
+// is a *ParamError.
+func NewUUID(wanted string) (string, error) {
 	if wanted == "" {
-		id, err := uuid.NewRandom()
-		if err != nil {
-			return "", fmt.Errorf("luks2: %w", err)
-		}
-		return id.String(), nil
+		return uuid.NewString(), nil
 	}
 	id, err := uuid.Parse(wanted)
 	if err != nil {
