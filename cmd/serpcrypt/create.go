@@ -39,7 +39,7 @@ func createCommand() *cli.Command {
 			&cli.Int64Flag{Name: "offset", DefaultText: "the first MiB behind the header", Usage: "begin the payload at sector `N`, of 512 bytes"},
 			&cli.BoolFlag{Name: "sparse", Usage: "skip the fill: the file takes space only for what is written, and shows where"},
 			&cli.BoolFlag{Name: "force", Usage: "overwrite what is there"},
-		}, append(passphraseFlags(), pbkdfFlags()...)...),
+		}, append(passphraseFlags(), pbkdfFlags(volume.PBKDF2, volume.DefaultHash)...)...),
 		Action: runCreate,
 	}
 }

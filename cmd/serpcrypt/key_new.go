@@ -17,7 +17,7 @@ func keyAddCommand() *cli.Command {
 		UsageText: "serpcrypt key add [options] CONTAINER",
 		Description: `serpcrypt key add box.luks
    serpcrypt key add --key-file old --new-keyfile new --key-slot 3 box.luks`,
-		Flags: newSlotFlags(
+		Flags: newSlotFlags(pbkdfFlags(volume.PBKDF2, "the container's"),
 			&cli.IntFlag{Name: "key-slot", Aliases: []string{"S"}, Value: volume.AnySlot, DefaultText: "the first that is free", Usage: "put the new passphrase into key slot `N`"},
 			&cli.StringFlag{Name: "volume-key-file", Usage: "take the volume key itself from `FILE`, and no old passphrase"},
 		),
@@ -27,23 +27,25 @@ func keyAddCommand() *cli.Command {
 
 func keyChangeCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "change",
-		Usage:       "replace a passphrase by another",
-		UsageText:   "serpcrypt key change [options] CONTAINER",
-		Description: "serpcrypt key change box.luks",
-		Flags: newSlotFlags(
+		Name:      "change",
+		Usage:     "replace a passphrase by another",
+		UsageText: "serpcrypt key change [options] CONTAINER",
+		Description: `serpcrypt key change box.luks
+   serpcrypt key change --volume-key-file key --key-slot 3 box.luks`,
+		Flags: newSlotFlags(pbkdfFlags("that of the key slot", "that of the key slot"),
 			&cli.IntFlag{Name: "key-slot", Aliases: []string{"S"}, Value: volume.AnySlot, DefaultText: "the one that opens", Usage: "change key slot `N`"},
+			&cli.StringFlag{Name: "volume-key-file", Usage: "take the volume key itself from `FILE`, and no old passphrase: --key-slot says what is changed"},
 		),
 		Action: runKeyChange,
 	}
 }
 
 // newSlotFlags are for commands that make a key slot in a container.
-func newSlotFlags(own ...cli.Flag) []cli.Flag {
+func newSlotFlags(pbkdf []cli.Flag, own ...cli.Flag) []cli.Flag {
 	flags := append([]cli.Flag{headerFlag()}, own...)
 	flags = append(flags, passphraseFlags()...)
 	flags = append(flags, newKeyFlags()...)
-	return append(flags, pbkdfFlags()...)
+	return append(flags, pbkdf...)
 }
 
 // newKey is a key slot in the making.
@@ -66,10 +68,17 @@ func (k *newKey) close() {
 	k.file.close()
 }
 
+// newKeyRequest says what is wanted of a new key slot.
+type newKeyRequest struct {
+	old      keyRequest
+	check    func(*volume.Header) error // before anybody is asked for anything
+	isChange bool                       // of the old key's slot
+}
+
 // prepareKey opens the container by the old key, gets the new one, and finds out
-// what the new slot is to cost. check looks at the header before anybody is
-// asked for anything.
-func prepareKey(c *cli.Context, old keyRequest, check func(*volume.Header) error) (*newKey, error) {
+// what the new slot is to cost.
+func prepareKey(c *cli.Context, want newKeyRequest) (*newKey, error) {
+	old := want.old
 	fresh := keyRequest{container: old.container, isNew: true, flags: newKeyFile}
 	fresh.stdinTaken = c.String("key-file") == stdio || c.String("volume-key-file") == stdio
 	if err := errors.Join(checkUnlockFlags(c, old), checkKeyFlags(c, fresh)); err != nil {
@@ -87,32 +96,40 @@ func prepareKey(c *cli.Context, old keyRequest, check func(*volume.Header) error
 		return nil, err
 	}
 	k := &newKey{file: file}
-	if err := k.prepare(c, old, fresh, cost, check); err != nil {
+	if err := k.prepare(c, want, fresh, cost); err != nil {
 		k.close()
 		return nil, err
 	}
 	return k, nil
 }
 
-func (k *newKey) prepare(c *cli.Context, old, fresh keyRequest, cost slotCost, check func(*volume.Header) error) (err error) {
+func (k *newKey) prepare(c *cli.Context, want newKeyRequest, fresh keyRequest, cost slotCost) (err error) {
 	ctx, at := c.Context, k.file.headerStores()
 	if k.header, err = volume.ReadHeader(at); err != nil {
 		return err
 	}
-	if err := check(k.header); err != nil {
+	if err := want.check(k.header); err != nil {
 		return err
 	}
 	if k.header.Type == volume.TypeLUKS1 && cost.kdf != volume.PBKDF2 {
-		return usagef("--pbkdf %s needs LUKS2: %s is LUKS1, which has only %s", cost.kdf, old.container, volume.PBKDF2)
+		return usagef("--pbkdf %s needs LUKS2: %s is LUKS1, which has only %s", cost.kdf, k.file.path, volume.PBKDF2)
 	}
-	if k.key, err = unlock(ctx, c, at, old); err != nil {
+	if k.key, err = unlock(ctx, c, at, want.old); err != nil {
 		return err
+	}
+	if want.isChange {
+		if c.IsSet("volume-key-file") {
+			k.key.Slot = c.Int("key-slot")
+		}
+		if cost, err = cost.like(c, k.header.Slots[k.key.Slot]); err != nil {
+			return err
+		}
 	}
 	if k.newBytes, err = readPassphrase(ctx, c, fresh); err != nil {
 		return fmt.Errorf("new passphrase: %w", err)
 	}
 	warnOfSwap()
-	if k.params, k.times, err = cost.forSlot(ctx, k.header); err != nil {
+	if k.params, k.times, err = cost.forSlot(ctx, k.header, k.key.Bytes.Len()); err != nil {
 		return err
 	}
 	warnOf(k.params, k.times)
@@ -137,7 +154,10 @@ func runKeyAdd(c *cli.Context) error {
 	if c.IsSet("key-slot") && slot < 0 {
 		return usagef("--key-slot must not be negative")
 	}
-	k, err := prepareKey(c, keyRequest{container: args[0], anySlot: true}, func(h *volume.Header) error { return checkFree(h, slot) })
+	k, err := prepareKey(c, newKeyRequest{
+		old:   keyRequest{container: args[0], anySlot: true},
+		check: func(h *volume.Header) error { return checkFree(h, slot) },
+	})
 	if err != nil {
 		return err
 	}
@@ -176,12 +196,29 @@ func runKeyChange(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	k, err := prepareKey(c, keyRequest{container: args[0]}, func(*volume.Header) error { return nil })
+	slot := c.Int("key-slot")
+	byVolumeKey := c.IsSet("volume-key-file")
+	switch {
+	case c.IsSet("key-slot") && slot < 0:
+		return usagef("--key-slot must not be negative")
+	case byVolumeKey && !c.IsSet("key-slot"):
+		return usagef("--volume-key-file says of no key slot that it is to be changed: --key-slot does")
+	}
+	k, err := prepareKey(c, newKeyRequest{
+		old: keyRequest{container: args[0], anySlot: byVolumeKey},
+		check: func(h *volume.Header) error {
+			if !hasSlot(h, slot) {
+				return noSlotError(args[0], slot)
+			}
+			return nil
+		},
+		isChange: true,
+	})
 	if err != nil {
 		return err
 	}
 	defer k.close()
-	slot, err := k.makeSlot(c, func(ctx context.Context) (int, error) {
+	slot, err = k.makeSlot(c, func(ctx context.Context) (int, error) {
 		return volume.ChangeKey(ctx, k.file.header, k.key, k.newBytes.Bytes(), k.params)
 	})
 	if err != nil {

@@ -94,7 +94,7 @@ func checkRemaining(c *cli.Context, file *container, r keyRequest, slot int) err
 		return err
 	}
 	if !hasSlot(header, slot) {
-		return fmt.Errorf("%w: %d", volume.ErrNoKeySlot, slot)
+		return noSlotError(file.path, slot)
 	}
 	hasKeyFile := c.IsSet("key-file") || c.IsSet("volume-key-file")
 	if countSlots(header) == 1 || screen.quiet && !hasKeyFile {

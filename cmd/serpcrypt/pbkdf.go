@@ -26,15 +26,16 @@ const (
 	estimation  = 30 * time.Millisecond  // to say how long they take
 )
 
-// pbkdfFlags choose how a key is derived from a new passphrase.
-func pbkdfFlags() []cli.Flag {
+// pbkdfFlags choose how a key is derived from a new passphrase. function and hash
+// say what is taken by default.
+func pbkdfFlags(function, hash string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "pbkdf", Value: volume.PBKDF2, Usage: "derive keys from passphrases by `NAME`: pbkdf2, argon2id, argon2i"},
+		&cli.StringFlag{Name: "pbkdf", Value: volume.PBKDF2, DefaultText: function, Usage: "derive keys from passphrases by `NAME`: pbkdf2, argon2id, argon2i"},
 		&cli.IntFlag{Name: "iter-time", Aliases: []string{"i"}, Value: defaultIterTime, Usage: "spend `MILLISECONDS` on a passphrase when unlocking here"},
 		&cli.IntFlag{Name: "pbkdf-force-iterations", DefaultText: "as --iter-time says", Usage: "make it `N` iterations instead, or passes of Argon2"},
 		&cli.IntFlag{Name: "pbkdf-memory", DefaultText: "as --iter-time says", Usage: "let Argon2 take so many `KIB` of memory"},
 		&cli.IntFlag{Name: "pbkdf-parallel", DefaultText: "one for each processor, up to 4", Usage: "let Argon2 compute `N` lanes at once"},
-		&cli.StringFlag{Name: "hash", DefaultText: "sha1 for a new container, else the container's", Usage: "`HASH` of PBKDF2: " + strings.Join(hashes.Names(), ", ")},
+		&cli.StringFlag{Name: "hash", DefaultText: hash, Usage: "`HASH` of PBKDF2: " + strings.Join(hashes.Names(), ", ")},
 	}
 }
 
@@ -95,6 +96,21 @@ func parseSlotCost(c *cli.Context) (slotCost, error) {
 	return s, s.checkArgon2()
 }
 
+// like takes what no flag says from the key slot that is to be replaced, so that a
+// new passphrase is not easier to guess than the old one was.
+func (s slotCost) like(c *cli.Context, slot volume.Slot) (slotCost, error) {
+	isPBKDF2 := slot.KDF == volume.PBKDF2
+	switch {
+	case !isPBKDF2 && !c.IsSet("pbkdf") && (s.hash != "" || s.iterations > 0):
+		return s, usagef("the key slot has %s: --pbkdf must say what --hash and --pbkdf-force-iterations are for", slot.KDF)
+	case !isPBKDF2 && !c.IsSet("pbkdf"):
+		s.kdf = slot.KDF
+	case isPBKDF2 && s.kdf == volume.PBKDF2 && s.hash == "":
+		s.hash = strings.ToLower(slot.Hash)
+	}
+	return s, nil
+}
+
 // checkArgon2 tries the costs that are given with harmless ones for the others.
 func (s slotCost) checkArgon2() error {
 	if s.kdf == volume.PBKDF2 {
@@ -114,8 +130,8 @@ func (s slotCost) checkArgon2() error {
 }
 
 // forSlot finds the parameters of a key slot that is to be added to a container,
-// and how long it will take to open.
-func (s slotCost) forSlot(ctx context.Context, h *volume.Header) (volume.KeyParams, unlockTimes, error) {
+// whose volume key has keyBytes, and how long it will take to open.
+func (s slotCost) forSlot(ctx context.Context, h *volume.Header, keyBytes int) (volume.KeyParams, unlockTimes, error) {
 	p := volume.KeyParams{KDF: s.kdf, Hash: s.hash, Iterations: s.iterations}
 	if s.kdf != volume.PBKDF2 {
 		cost, err := s.argon2(ctx)
@@ -135,7 +151,7 @@ func (s slotCost) forSlot(ctx context.Context, h *volume.Header) (volume.KeyPara
 	if s.iterTime > 0 {
 		d = calibration
 	}
-	speeds, err := measureSpeeds(ctx, h.Cipher+"-"+h.Mode, hash, h.KeyBytes, d)
+	speeds, err := measureSpeeds(ctx, h.Cipher+"-"+h.Mode, hash, keyBytes, d)
 	if err != nil {
 		return p, unlockTimes{}, err
 	}

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"serpcrypt/cipher/modes"
 	"serpcrypt/volume"
 )
 
@@ -59,7 +61,7 @@ func unlock(ctx context.Context, c *cli.Context, at volume.Stores, r keyRequest)
 	}
 	warnOfHeader(r.container, header)
 	if !hasSlot(header, slot) {
-		return nil, volume.ErrNoKeySlot
+		return nil, noSlotError(r.container, slot)
 	}
 	for try := 1; ; try++ {
 		p, err := readPassphrase(ctx, c, r)
@@ -103,6 +105,14 @@ func hasSlot(h *volume.Header, slot int) bool {
 	return false
 }
 
+// noSlotError says that a key slot, or every one, is not in use.
+func noSlotError(container string, slot int) error {
+	if slot == volume.AnySlot {
+		return fmt.Errorf("%w: %s has none", volume.ErrNoKeySlot, container)
+	}
+	return fmt.Errorf("%w: %d", volume.ErrNoKeySlot, slot)
+}
+
 // fitsWithoutNewline reports whether a key that opens nothing would do so
 // without the newline at its end.
 func fitsWithoutNewline(ctx context.Context, at volume.Stores, key []byte, slot int) bool {
@@ -123,13 +133,26 @@ func readVolumeKey(ctx context.Context, c *cli.Context, at volume.Stores) (key *
 	if err != nil {
 		return nil, err
 	}
+	sizes := []int{header.KeyBytes}
+	if header.KeyBytes == 0 {
+		spec, err := modes.ParseSpec(header.Cipher + "-" + header.Mode)
+		if err != nil {
+			return nil, err
+		}
+		sizes = spec.KeySizes()
+	}
 	b, err := readKeyFile(ctx, c.String("volume-key-file"), 0, int64(header.KeyBytes))
 	if err != nil {
 		return nil, err
 	}
 	defer b.Close()
 	err = inTime(ctx, timeout(c), func(ctx context.Context) error {
-		key, err = volume.CheckKey(ctx, at, b.Bytes())
+		err := volume.ErrVolumeKey
+		for _, size := range sizes {
+			if errors.Is(err, volume.ErrVolumeKey) && size <= b.Len() {
+				key, err = volume.CheckKey(ctx, at, b.Bytes()[:size])
+			}
+		}
 		return err
 	})
 	return key, err
