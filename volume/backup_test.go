@@ -134,6 +134,27 @@ func TestRestoreByForce(t *testing.T) {
 	})
 }
 
+// TestRestoreOfTheOtherFormat undoes a conversion by the backup from before.
+func TestRestoreOfTheOtherFormat(t *testing.T) {
+	forEachFormat(t, func(t *testing.T, c *subject, s *faultstore.Store) {
+		if err := convertToOther(s, c); err != nil {
+			t.Fatal(err)
+		}
+		var foreign *ForeignBackupError
+		if err := restoreWhole(s, c); !errors.As(err, &foreign) || !slices.Equal(foreign.Differs, []string{"format"}) {
+			t.Errorf("without force: %v", err)
+		}
+		if err := RestoreHeader(background, Attached(s), c.backup(), true); err != nil {
+			t.Fatal(err)
+		}
+		isWhole(t, c, s)
+		c.samePayload(t, s, "at the end")
+		if err := verifyHeaderOf(t, s); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestRestoreOfUnreadableSectors: they can be written, and read afterwards. As
 // nobody knows what was there, this needs force.
 func TestRestoreOfUnreadableSectors(t *testing.T) {

@@ -34,7 +34,8 @@ type container interface {
 }
 
 // headerEditor is what changes a header. None of its methods takes a lock, and
-// each writes in an order that leaves a good header whenever it is interrupted.
+// each writes in an order that leaves a good header whenever it is interrupted;
+// but restoring needs one of the same volume for that.
 type headerEditor interface {
 	// isSame reports whether other is what this container is read as now.
 	isSame(other container) bool

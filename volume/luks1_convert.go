@@ -164,7 +164,7 @@ func (c *luks1Container) becomeLUKS2(h *luks2.Header) error {
 			return fmt.Errorf("volume: header: %w", err)
 		}
 	}
-	// What is left of the material that was in the way.
+	// Material may be left where slot 0 was, if a conversion was interrupted.
 	begin, end := h.KeyslotsArea()
 	for _, k := range h.Keyslots {
 		end = min(end, k.Area.Offset)

@@ -54,9 +54,8 @@ func (p KeyParams) checkLUKS1(hash string) error {
 	return checkIterations("iterations", p.Iterations)
 }
 
-// The methods below write each in an order that leaves a good header whenever
-// they are interrupted. They work on a copy of the header, as it is not changed
-// where writing it has failed.
+// The methods below work on a copy of the header, as it is not changed where
+// writing it has failed.
 
 func (c *luks1Container) addKey(sealed sealedSlot) error {
 	h := *c.h

@@ -85,9 +85,9 @@ func (r *Report) skip(names ...string) {
 }
 
 // Verify looks at all of a container: the header; the material of every key slot
-// in use, which nothing but random bytes may have written; every sector of the payload,
-// which the chosen kernel and the portable one must decrypt to the same; and
-// whether the file system inside fits. That the key is there shows that its key
+// in use, which must look random; every sector of the payload, which the chosen
+// kernel and the portable one must decrypt to the same; and whether the file
+// system inside fits. That the key is there shows that its key
 // slot and the digest are right. It writes nothing.
 //
 // key may be nil, as nobody gets one if the header is of no use. Then nothing
