@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"serpcrypt/volume"
+	"serpcrypt/volume/luks2"
 )
 
 const hintKeyList = "serpcrypt key list shows which key slots are in use"
@@ -57,6 +58,7 @@ type keyListDocument struct {
 	Container string         `json:"container"`
 	Type      string         `json:"type"`
 	KeySlots  []slotDocument `json:"key_slots"`
+	FreeSlots int            `json:"free_key_slots"` // that there is room for
 }
 
 func runKeyList(c *cli.Context) error {
@@ -82,7 +84,7 @@ func runKeyList(c *cli.Context) error {
 	}
 	warnOfHeader(path, h)
 	if c.Bool("json") {
-		err = printJSON(keyListDocument{path, h.Type, slotDocuments(h, times)})
+		err = printJSON(keyListDocument{path, h.Type, slotDocuments(h, times), countRoom(h)})
 	} else {
 		showKeySlots(h, times)
 	}
@@ -110,7 +112,26 @@ func showKeySlots(h *volume.Header, times map[int]unlockTimes) {
 		}
 		infof("%s%s", line, describePriority(s.Priority))
 	}
-	infof("%d of %d key slots are free", free, len(h.Slots))
+	room := ""
+	if n := countRoom(h); n < free {
+		room = fmt.Sprintf(", and there is room for %d more", n)
+	}
+	infof("%d of %d key slots are free%s", free, len(h.Slots), room)
+}
+
+// countRoom returns how many keys can be added: with LUKS2 each takes a place in
+// an area that may be too small for as many as have numbers.
+func countRoom(h *volume.Header) int {
+	free := 0
+	for _, s := range h.Slots {
+		if s.State == volume.SlotDisabled {
+			free++
+		}
+	}
+	if h.LUKS2 == nil || h.KeyBytes == 0 {
+		return free
+	}
+	return min(free, h.LUKS2.FreeAreas(luks2.AreaSize(h.KeyBytes)))
 }
 
 func describeSlot(s volume.Slot) string {

@@ -34,6 +34,18 @@ func (h *Header) FreeArea(size int64) (offset int64, err error) {
 	return offset, nil
 }
 
+// FreeAreas returns how many areas of size bytes, a multiple of AreaAlignment and
+// more than 0, are free. The header needs to have passed Validate.
+func (h *Header) FreeAreas(size int64) int {
+	offset, end := h.KeyslotsArea()
+	n := int64(0)
+	for _, taken := range append(h.areas(), Area{Offset: end}) {
+		n += max(taken.Offset-offset, 0) / size
+		offset = max(offset, roundUp(taken.Offset+taken.Size, AreaAlignment))
+	}
+	return int(n)
+}
+
 // areas returns the areas of all key slots, of whatever type, by their offset.
 func (h *Header) areas() []Area {
 	var areas []Area

@@ -20,17 +20,18 @@ func TestFreeArea(t *testing.T) {
 		name  string
 		taken [][2]int64 // offset and size
 		want  int64      // 0: no room
+		count int
 	}{
-		{"empty", nil, begin},
-		{"behind the last", [][2]int64{{begin + size, size}, {begin, size}}, begin + 2*size},
-		{"before the first", [][2]int64{{begin + size, size}}, begin},
-		{"between two", [][2]int64{{begin, size}, {begin + 2*size, size}}, begin + size},
-		{"the gap is too small", [][2]int64{{begin, size}, {begin + 2*size - 4096, size}}, begin + 3*size - 4096},
-		{"not aligned", [][2]int64{{begin, 100}}, begin + 4096},
-		{"one inside another", [][2]int64{{begin, 3 * size}, {begin + size, 4096}}, begin + 3*size},
-		{"the last place", [][2]int64{{begin, 9 * size}}, begin + 9*size},
-		{"almost full", [][2]int64{{begin, 9*size + 4096}}, 0},
-		{"full", [][2]int64{{begin, 10 * size}}, 0},
+		{"empty", nil, begin, 10},
+		{"behind the last", [][2]int64{{begin + size, size}, {begin, size}}, begin + 2*size, 8},
+		{"before the first", [][2]int64{{begin + size, size}}, begin, 9},
+		{"between two", [][2]int64{{begin, size}, {begin + 2*size, size}}, begin + size, 8},
+		{"the gap is too small", [][2]int64{{begin, size}, {begin + 2*size - 4096, size}}, begin + 3*size - 4096, 7},
+		{"not aligned", [][2]int64{{begin, 100}}, begin + 4096, 9},
+		{"one inside another", [][2]int64{{begin, 3 * size}, {begin + size, 4096}}, begin + 3*size, 7},
+		{"the last place", [][2]int64{{begin, 9 * size}}, begin + 9*size, 1},
+		{"almost full", [][2]int64{{begin, 9*size + 4096}}, 0, 0},
+		{"full", [][2]int64{{begin, 10 * size}}, 0, 0},
 	} {
 		h := &Header{Size: begin / 2, Metadata: Metadata{Keyslots: map[int]*Keyslot{}, Config: Config{KeyslotsSize: 10 * size}}}
 		for i, area := range c.taken {
@@ -39,6 +40,9 @@ func TestFreeArea(t *testing.T) {
 		got, err := h.FreeArea(size)
 		if got != c.want || (c.want == 0) != errors.Is(err, ErrNoSpace) {
 			t.Errorf("%s: got %d, want %d (%v)", c.name, got, c.want, err)
+		}
+		if n := h.FreeAreas(size); n != c.count {
+			t.Errorf("%s: %d areas are free, want %d", c.name, n, c.count)
 		}
 	}
 }
