@@ -32,6 +32,9 @@ func run(args []string) int {
 		err = app.RunContext(ctx, args)
 	}
 	if err == nil {
+		err = screen.lost
+	}
+	if err == nil {
 		return exitOK
 	}
 	// What was under way may have failed in its own words because of the

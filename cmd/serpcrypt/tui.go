@@ -32,12 +32,17 @@ const (
 // else on err.
 var screen = struct {
 	out, err io.Writer
-	quiet    bool // -q: no questions, progress or notes
+	lost     error // why a part of the results did not get to out
+	quiet    bool  // -q: no questions, progress or notes
 	debug    bool
 }{out: os.Stdout, err: os.Stderr}
 
 // infof prints a line about what was done, on standard output.
-func infof(format string, a ...any) { fmt.Fprintf(screen.out, format+"\n", a...) }
+func infof(format string, a ...any) {
+	if _, err := fmt.Fprintf(screen.out, format+"\n", a...); err != nil && screen.lost == nil {
+		screen.lost = err
+	}
+}
 
 // notef prints a line that is no result, on standard error, unless -q is set.
 func notef(format string, a ...any) {
