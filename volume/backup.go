@@ -14,29 +14,39 @@ import (
 // Errors: ErrBusy, a *FormatError if there is no header or one that does not say
 // how long it is, that of ctx, or those of the store and w.
 func BackupHeader(ctx context.Context, header Store, w io.Writer) error {
-	unlock, err := lockHeader(ctx, header, SharedLock)
+	backup, err := readParts(ctx, header)
 	if err != nil {
 		return err
-	}
-	defer unlock()
-	c, err := parseContainer(Stores{Header: header})
-	if err != nil {
-		return err
-	}
-	used, end, err := c.parts()
-	if err != nil {
-		return err
-	}
-	backup := make([]byte, end)
-	for _, r := range used {
-		if err := readFull(header, backup[r.from:r.to], r.from); err != nil {
-			return fmt.Errorf("volume: header: %w", err)
-		}
 	}
 	if _, err := w.Write(backup); err != nil {
 		return fmt.Errorf("volume: backup of the header: %w", err)
 	}
 	return nil
+}
+
+// readParts returns what a backup is. The lock is gone before anybody waits for
+// where that is written.
+func readParts(ctx context.Context, header Store) ([]byte, error) {
+	unlock, err := lockHeader(ctx, header, SharedLock)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	c, err := parseContainer(Stores{Header: header})
+	if err != nil {
+		return nil, err
+	}
+	used, end, err := c.parts()
+	if err != nil {
+		return nil, err
+	}
+	backup := make([]byte, end)
+	for _, r := range used {
+		if err := readFull(header, backup[r.from:r.to], r.from); err != nil {
+			return nil, fmt.Errorf("volume: header: %w", err)
+		}
+	}
+	return backup, nil
 }
 
 // RestoreHeader makes a backup the header of a container again, whatever has

@@ -156,6 +156,22 @@ func TestNoLockIsLeft(t *testing.T) {
 	}
 }
 
+// editingWriter changes the header while a backup of it is written.
+type editingWriter struct{ header Store }
+
+func (w editingWriter) Write(p []byte) (int, error) {
+	random := ""
+	return len(p), Configure(background, w.header, Texts{UUID: &random})
+}
+
+// TestSlowBackup: who waits for a backup to be written keeps nobody waiting.
+func TestSlowBackup(t *testing.T) {
+	path := tempFile(t, format(t, quick, 512).Bytes())
+	if err := BackupHeader(background, editFile(t, path), editingWriter{editFile(t, path)}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestHeaderChangedMeanwhile: while a key is derived, somebody else may write
 // the header.
 func TestHeaderChangedMeanwhile(t *testing.T) {
