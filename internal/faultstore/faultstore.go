@@ -94,10 +94,7 @@ func (s *Store) ReadAt(p []byte, off int64) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, err := s.begin(Op{Read, off, len(p)})
-	if off >= int64(len(s.content)) {
-		return 0, errors.Join(err, io.EOF)
-	}
-	n = copy(p[:n], s.content[off:])
+	n = copy(p[:n], s.content[min(off, int64(len(s.content))):])
 	if err == nil && n < len(p) {
 		err = io.EOF
 	}

@@ -22,7 +22,7 @@ func TestReadsWhatWasWritten(t *testing.T) {
 	if n, err := s.ReadAt(got, 0); n != 2000 || err != io.EOF || !bytes.Equal(got[:n], want) {
 		t.Errorf("read %d, %v: %x", n, err, got)
 	}
-	if n, err := s.ReadAt(got[:1], 2000); n != 0 || !errors.Is(err, io.EOF) {
+	if n, err := s.ReadAt(got[:1], 2000); n != 0 || err != io.EOF {
 		t.Errorf("read past the end: %d, %v", n, err)
 	}
 	if n, err := s.WriteAt(pattern(8, 10), 1995); n != 5 || !errors.Is(err, syscall.ENOSPC) {
