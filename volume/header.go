@@ -50,6 +50,7 @@ type Slot struct {
 	Argon2     Argon2Cost
 	Salt       []byte
 
+	KeyBytes       int    // of the key in it
 	Cipher         string // of the material, "serpent-xts-plain64"
 	MaterialOffset int64  // bytes
 	MaterialSize   int64  // bytes
@@ -80,6 +81,7 @@ type SlotState string
 const (
 	SlotEnabled  SlotState = "enabled"
 	SlotDisabled SlotState = "disabled"
+	SlotUnbound  SlotState = "unbound" // LUKS2: in use for another key than the volume's
 	SlotInvalid  SlotState = "invalid" // damaged: neither can it be opened nor is it known to be free
 )
 

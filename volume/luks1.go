@@ -57,6 +57,7 @@ func (c *luks1Container) header() *Header {
 			Hash:           out.Hash,
 			Iterations:     int(s.Iterations),
 			Salt:           slices.Clone(s.Salt[:]),
+			KeyBytes:       out.KeyBytes,
 			Cipher:         h.Spec(),
 			MaterialOffset: s.MaterialOffset(),
 			MaterialSize:   h.MaterialSize(),

@@ -82,6 +82,7 @@ func (c *luks2Container) slot(number int) Slot {
 		Iterations:     k.KDF.Iterations,
 		Argon2:         Argon2Cost{k.KDF.Time, k.KDF.Memory, k.KDF.CPUs},
 		Salt:           slices.Clone(k.KDF.Salt),
+		KeyBytes:       k.KeySize,
 		Cipher:         k.Area.Encryption,
 		MaterialOffset: k.Area.Offset,
 		MaterialSize:   k.Area.Size,
@@ -91,8 +92,11 @@ func (c *luks2Container) slot(number int) Slot {
 	if k.Priority != nil {
 		slot.Priority = SlotPriority(*k.Priority)
 	}
-	if c.checkSlot(number) != nil {
+	switch {
+	case c.checkSlot(number) != nil:
 		slot.State = SlotInvalid
+	case c.h.IsUnbound(number):
+		slot.State = SlotUnbound
 	}
 	return slot
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -92,8 +93,10 @@ func unlock(ctx context.Context, c container, passphrase []byte, slot int, slow 
 
 const (
 	slowTime = time.Minute
-	// No machine takes slowTime for so few iterations of slot and digest.
-	neverSlow = 1_000_000
+	// No machine takes slowTime for so few iterations of slot and digest, nor for
+	// so many KiB in all passes of Argon2.
+	neverSlow       = 1_000_000
+	neverSlowArgon2 = 4 << 20
 	// As the speed need not be known well, and every unlocking pays for this.
 	shortMeasurement = time.Millisecond
 )
@@ -116,9 +119,8 @@ type slowSlot struct {
 }
 
 // divideSlots tells the slow slots from the others and puts them in the order of
-// their times. What Argon2 takes is not estimated, as it is bounded by the memory:
-// its slots count as quick. An iteration of the digest takes no longer than one
-// for a key.
+// their times. An iteration of the digest takes no longer than one for a key. A
+// slot whose Argon2 there is no memory for is quick to say so.
 func divideSlots(ctx context.Context, h *Header, slots []int) (quick []int, slow []slowSlot, err error) {
 	speeds := map[string]float64{}
 	seconds := func(hash string, iterations int) float64 {
@@ -130,19 +132,26 @@ func divideSlots(ctx context.Context, h *Header, slots []int) (quick []int, slow
 	}
 	for _, slot := range slots {
 		s := &h.Slots[slot]
-		if max(s.Iterations, h.DigestIterations) <= neverSlow {
+		argon2 := kdf.Argon2{Variant: s.KDF, Time: s.Argon2.Time, Memory: s.Argon2.MemoryKiB, CPUs: s.Argon2.Lanes}
+		if max(s.Iterations, h.DigestIterations) <= neverSlow && argon2.Blocks() <= neverSlowArgon2 {
 			quick = append(quick, slot)
 			continue
 		}
 		about := seconds(h.Hash, h.DigestIterations)
 		if s.KDF == PBKDF2 {
 			about += seconds(s.Hash, s.Iterations)
+		} else if derivation, tooLittle := argon2.Estimate(ctx); tooLittle == nil {
+			about += derivation.Seconds()
+		}
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
 		}
 		if err != nil {
 			return nil, nil, err
 		}
 		if about > slowTime.Seconds() {
-			slow = append(slow, slowSlot{slot, time.Duration(about * float64(time.Second))})
+			const most = math.MaxInt64 / 2
+			slow = append(slow, slowSlot{slot, time.Duration(min(about*float64(time.Second), most))})
 		} else {
 			quick = append(quick, slot)
 		}

@@ -13,10 +13,10 @@ func (v *verifier) verifyMaterial(c container) {
 	h := c.header()
 	var faults []*FormatError
 	for slot := range h.Slots {
-		if h.Slots[slot].State != SlotEnabled {
+		if state := h.Slots[slot].State; state != SlotEnabled && state != SlotUnbound {
 			continue
 		}
-		damage := materialFaults(v.at.Header, slot, &h.Slots[slot], h.KeyBytes)
+		damage := materialFaults(v.at.Header, slot, &h.Slots[slot])
 		if len(damage) == 0 {
 			v.report.WholeSlots = append(v.report.WholeSlots, slot)
 		}
@@ -25,12 +25,12 @@ func (v *verifier) verifyMaterial(c container) {
 	v.report.judge(CheckMaterial, faults...)
 }
 
-func materialFaults(header Store, slot int, s *Slot, keyBytes int) []*FormatError {
+func materialFaults(header Store, slot int, s *Slot) []*FormatError {
 	fault := func(offset int64, format string, args ...any) *FormatError {
 		return &FormatError{"key material", slot, s.MaterialOffset + offset, fmt.Sprintf(format, args...)}
 	}
 	// Behind the stripes there may be anything.
-	material, err := readRange(header, byteRange{s.MaterialOffset, s.MaterialOffset + int64(keyBytes)*keyslot.Stripes})
+	material, err := readRange(header, byteRange{s.MaterialOffset, s.MaterialOffset + int64(s.KeyBytes)*keyslot.Stripes})
 	if err != nil {
 		return []*FormatError{fault(0, "it cannot be read: %v", err)}
 	}

@@ -23,12 +23,17 @@ import (
 func (h *Header) UsableSlots() []int {
 	var slots []int
 	for _, slot := range slices.Sorted(maps.Keys(h.Keyslots)) {
-		d := h.digestOf(slot)
-		if h.Keyslots[slot].priority() != PriorityIgnore && (d == nil || d.isOfVolume()) {
+		if h.Keyslots[slot].priority() != PriorityIgnore && !h.IsUnbound(slot) {
 			slots = append(slots, slot)
 		}
 	}
 	return slots
+}
+
+// IsUnbound reports whether a key slot has a key that is not the volume's.
+func (h *Header) IsUnbound(slot int) bool {
+	d := h.digestOf(slot)
+	return d != nil && !d.isOfVolume()
 }
 
 func (k *Keyslot) priority() int {
@@ -162,7 +167,7 @@ func (h *Header) checkSlot(slot int) error {
 	if err := h.SlotFault(slot, anySize); err != nil {
 		return err
 	}
-	if !h.digestOf(slot).isOfVolume() {
+	if h.IsUnbound(slot) {
 		return h.faultAt(keyslotPath(slot), "its key is not that of segment %d", dataSegment)
 	}
 	return nil
