@@ -88,7 +88,7 @@ func dumpKeyslot(line lineWriter, number int, h *luks2.Header) {
 		}
 	}
 	unbound := ""
-	if len(digests) == 0 {
+	if len(digests) == 0 || h.IsUnbound(number) {
 		unbound = " (unbound)"
 	}
 	line("  %d: %s%s", number, printable(k.Type), unbound)

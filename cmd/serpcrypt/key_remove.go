@@ -93,11 +93,12 @@ func checkRemaining(c *cli.Context, file *container, r keyRequest, slot int) err
 	if err != nil {
 		return err
 	}
-	if !hasSlot(header, slot) {
+	if slot >= len(header.Slots) || header.Slots[slot].State == volume.SlotDisabled {
 		return noSlotError(file.path, slot)
 	}
 	hasKeyFile := c.IsSet("key-file") || c.IsSet("volume-key-file")
-	if countSlots(header) == 1 || screen.quiet && !hasKeyFile {
+	header.Slots[slot].State = volume.SlotDisabled
+	if countSlots(header) == 0 || screen.quiet && !hasKeyFile {
 		return nil
 	}
 	key, err := unlock(c.Context, c, file.headerStores(), r)
@@ -111,7 +112,7 @@ func checkRemaining(c *cli.Context, file *container, r keyRequest, slot int) err
 	return nil
 }
 
-// countSlots returns how many key slots are in use.
+// countSlots returns how many key slots may open.
 func countSlots(h *volume.Header) int {
 	n := 0
 	for _, s := range h.Slots {

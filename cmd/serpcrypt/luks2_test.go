@@ -77,3 +77,35 @@ func TestTooLittleMemory(t *testing.T) {
 	limited("", "dump", box).must(t, 0)
 	limited("", "key", "list", box).must(t, 0)
 }
+
+// TestUselessSlots: one that is damaged and one for another key than the volume's
+// are shown as such. They can be removed, but not instead of the last key.
+func TestUselessSlots(t *testing.T) {
+	box := newBox(t)
+	for _, passphrase := range []string{"one", "two"} {
+		serpcrypt(t, testPassphrase+"\n"+passphrase+"\n", "key", "add", "-q", box, "--pbkdf-force-iterations", "1000").must(t, 0)
+	}
+	editLUKS2(t, box, func(h *luks2.Header) {
+		h.Keyslots[1].KDF.Hash = "nosuch"
+		d := *h.Digests[0]
+		d.Keyslots, d.Segments = []int{2}, nil
+		h.Digests[0].Keyslots = []int{0, 1}
+		h.Digests[1] = &d
+	})
+	if o := serpcrypt(t, "", "dump", box); !strings.Contains(o.stdout, "  2: luks2 (unbound)\n") {
+		t.Errorf("dump prints\n%s%s", o.stdout, o.stderr)
+	}
+	if o := serpcrypt(t, "", "key", "list", box); !strings.Contains(o.stdout, "\n 1  invalid ") || !strings.Contains(o.stdout, "\n 2  unbound ") {
+		t.Errorf("key list prints\n%s%s", o.stdout, o.stderr)
+	}
+	for _, args := range [][]string{{}, {"-S", "0"}} {
+		o := serpcrypt(t, testPassphrase, append([]string{"key", "remove", box}, args...)...)
+		if o.code != exitBusy || !strings.Contains(o.stderr, "key slot 0 is the last one") {
+			t.Errorf("the last key, %v: exit code %d, want %d\n%s", args, o.code, exitBusy, o.stderr)
+		}
+	}
+	for _, slot := range []string{"1", "2"} {
+		serpcrypt(t, testPassphrase, "key", "remove", box, "-S", slot).must(t, 0)
+	}
+	serpcrypt(t, testPassphrase, "key", "test", box).must(t, 0)
+}
