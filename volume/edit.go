@@ -1,11 +1,6 @@
 package volume
 
-import (
-	"context"
-	"fmt"
-)
-
-var errChanged = fmt.Errorf("%w: another program has changed the header meanwhile", ErrBusy)
+import "context"
 
 // edit changes a header in two steps. prepare may take its time, as deriving a
 // key does, and writes nothing. What it returns writes, under the header's lock
@@ -41,7 +36,7 @@ func editContainer(ctx context.Context, header Store, c container, prepare func(
 	return commit()
 }
 
-// stillThere returns errChanged if the header is not c, as which it was read
+// stillThere returns ErrChanged if the header is not c, as which it was read
 // before.
 func stillThere(header Store, c container) error {
 	now, err := parseContainer(Stores{Header: header})
@@ -51,7 +46,7 @@ func stillThere(header Store, c container) error {
 	case err != nil:
 		return err
 	case c == nil || !c.isSame(now):
-		return errChanged
+		return ErrChanged
 	}
 	return nil
 }

@@ -25,6 +25,9 @@ var (
 	ErrLastKey = errors.New("volume: this is the last key slot in use")
 	// ErrBusy says that somebody else uses the file or device, or its header.
 	ErrBusy = errors.New("volume: in use")
+	// ErrChanged, which is ErrBusy too, says that a header is not what it was when
+	// the work began, so that nothing has been written.
+	ErrChanged = fmt.Errorf("%w: another program has changed the header meanwhile", ErrBusy)
 	// ErrReadOnly says that a file, or an open volume, cannot be written to.
 	ErrReadOnly = errors.New("volume: read-only")
 	// ErrClosed says that the volume has been closed.

@@ -15,6 +15,7 @@ type File struct {
 	file     *os.File
 	isDevice bool
 	readOnly bool
+	path     string // that led to it; empty if it came as a descriptor
 }
 
 // OpenFile opens a container and locks all of it: for reading alone, together
@@ -74,7 +75,7 @@ func NewFile(file *os.File) (*File, error) {
 	if reason := unfit(info.Mode()); reason != "" {
 		return nil, &FileError{file.Name(), reason}
 	}
-	return &File{file, !info.Mode().IsRegular(), flags&unix.O_ACCMODE == unix.O_RDONLY}, nil
+	return &File{file: file, isDevice: !info.Mode().IsRegular(), readOnly: flags&unix.O_ACCMODE == unix.O_RDONLY}, nil
 }
 
 // openFile opens path with the extra flags if it is a block device.
@@ -112,7 +113,22 @@ func openFile(path string, readOnly bool, deviceFlags int) (*File, error) {
 		file.Close()
 		return nil, err
 	}
+	f.path = path
 	return f, nil
+}
+
+// isReplaced reports whether the path leads elsewhere by now, so that what is
+// written to the file would be lost.
+func (f *File) isReplaced() bool {
+	if f.path == "" {
+		return false
+	}
+	open, err := f.file.Stat()
+	if err != nil {
+		return false // writing will tell
+	}
+	named, err := os.Stat(f.path)
+	return err != nil || !os.SameFile(open, named)
 }
 
 // checkWritable is for devices, which can be opened for writing also if they

@@ -47,13 +47,18 @@ var deviceLockFolder = "/run/cryptsetup"
 
 // LockHeader implements HeaderLocker by flock, as cryptsetup does: on the file
 // itself, or for a block device on a file that stands for it. Two goroutines must
-// not lock the same File.
+// not lock the same File. A file whose path leads to another one by now cannot be
+// locked to write: the error is ErrChanged.
 func (f *File) LockHeader(ctx context.Context, kind HeaderLock) (func(), error) {
 	if f.isDevice {
 		return f.lockDeviceHeader(ctx, kind)
 	}
 	if err := flock(ctx, f.file, kind); err != nil {
 		return nil, err
+	}
+	if kind == ExclusiveLock && f.isReplaced() {
+		unflock(f.file)
+		return nil, fmt.Errorf("%w: %s is another file now, or gone", ErrChanged, f.path)
 	}
 	return func() { unflock(f.file) }, nil
 }

@@ -189,6 +189,44 @@ func TestHeaderChangedMeanwhile(t *testing.T) {
 }
 
 // TestEditFileBesideAnOpenContainer: nobody needs to close it to change a key.
+// TestFileReplacedMeanwhile: a key that is written to the old file would be lost.
+func TestFileReplacedMeanwhile(t *testing.T) {
+	path := tempFile(t, []byte("content"))
+	f := editFile(t, path)
+	lock := func() error {
+		unlock, err := f.LockHeader(background, ExclusiveLock)
+		if err == nil {
+			unlock()
+		}
+		return err
+	}
+	if err := lock(); err != nil {
+		t.Fatal(err)
+	}
+	moved := path + ".moved"
+	if err := os.Rename(path, moved); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock(); !errors.Is(err, ErrChanged) || !errors.Is(err, ErrBusy) {
+		t.Errorf("gone: got %v", err)
+	}
+	if err := os.WriteFile(path, []byte("another"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock(); !errors.Is(err, ErrChanged) {
+		t.Errorf("replaced: got %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(moved, path); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock(); err != nil {
+		t.Errorf("found by a link: %v", err)
+	}
+}
+
 func TestEditFileBesideAnOpenContainer(t *testing.T) {
 	path := tempFile(t, format(t, quick, 512).Bytes())
 	open, err := OpenFile(path, false)

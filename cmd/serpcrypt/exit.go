@@ -119,6 +119,8 @@ func hintOf(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return hintNoSpace
+	case errors.Is(err, volume.ErrChanged):
+		return hintTryAgain
 	case errors.Is(err, volume.ErrBusy):
 		return hintBusy
 	case errors.Is(err, volume.ErrPassphrase):

@@ -31,6 +31,7 @@ func TestExplain(t *testing.T) {
 		{volume.ErrTooLong, exitUsage, ""},
 		{&volume.SizeError{}, exitUsage, ""},
 		{fmt.Errorf("open: %w", volume.ErrBusy), exitBusy, hintBusy},
+		{fmt.Errorf("key: %w", volume.ErrChanged), exitBusy, hintTryAgain},
 		{&volume.FormatError{Field: "magic"}, exitBad, ""},
 		{&volume.FileError{}, exitBad, ""},
 		{io.ErrUnexpectedEOF, exitBad, ""},

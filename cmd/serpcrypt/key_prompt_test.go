@@ -59,3 +59,23 @@ func TestKeysOnTerminal(t *testing.T) {
 	s.end(0, "Every key slot of "+box+" is destroyed")
 	serpcrypt(t, testPassphrase, "key", "test", box).must(t, exitUsage)
 }
+
+// TestContainerReplacedMeanwhile: a key that is made in a file which has lost its
+// name would be lost with it.
+func TestContainerReplacedMeanwhile(t *testing.T) {
+	box := newBox(t)
+	s := startOnTerminal(t, exec.Command("serpcrypt", "key", "add", "--pbkdf-force-iterations", "1000", box))
+	s.answer("Passphrase for "+box+": ", testPassphrase+"\r")
+	s.answer("New passphrase for "+box+": ", "two\r")
+	before := content(t, box)
+	for _, command := range [][]string{{"mv", box, box + ".old"}, {"cp", box + ".old", box}} {
+		if err := exec.Command(command[0], command[1:]...).Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.answer("The same again: ", "two\r")
+	s.end(exitBusy, "hint: nothing has been written: try again")
+	if content(t, box) != before || content(t, box+".old") != before {
+		t.Error("one of the files has changed")
+	}
+}

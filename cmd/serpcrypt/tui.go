@@ -18,6 +18,7 @@ const (
 	hintNoSpace      = "free some space, or choose another place"
 	hintPermission   = "look at the permissions, or try again as root"
 	hintBusy         = "serpcrypt status shows what is open"
+	hintTryAgain     = "nothing has been written: try again"
 	hintForce        = "--force overwrites it"
 	hintNoPassphrase = "give the passphrase on a terminal, as the first line of standard input, or by --key-file"
 	hintNewline      = "the key file ends in a newline, and without it it would fit: it was perhaps made by an editor or by echo without -n"
