@@ -168,7 +168,8 @@ func (r *resizing) lookInside(key *volume.Key) (loss string, refusal, err error)
 		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	found, err := fsprobe.Probe(v)
+	all, err := fsprobe.All(v)
+	found := largest(all)
 	room := r.payload(r.new)
 	switch {
 	case err != nil:
@@ -184,6 +185,21 @@ func (r *resizing) lookInside(key *volume.Key) (loss string, refusal, err error)
 		return what + ": it will be cut off", failf(exitBad, hintShrinkFirst, "%s", what), nil
 	}
 	return "", nil, nil
+}
+
+// largest returns what takes the most space, or does not say how much, or nil:
+// nobody can tell which of several signatures is the one that counts.
+func largest(all []fsprobe.Found) *fsprobe.Found {
+	var largest *fsprobe.Found
+	for i := range all {
+		switch found := &all[i]; {
+		case found.Size == 0:
+			return found
+		case largest == nil || spaceOf(found) > spaceOf(largest):
+			largest = found
+		}
+	}
+	return largest
 }
 
 // spaceOf returns how many bytes belong to what was found. NTFS does not count

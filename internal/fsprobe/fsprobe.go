@@ -36,16 +36,28 @@ var probers = []prober{
 // Probe returns what the disk r holds, or nil if that is nothing known. Only
 // reading can fail; a disk that is too short for a signature doesn't have it.
 func Probe(r io.ReaderAt) (*Found, error) {
+	all, err := All(r)
+	if len(all) == 0 {
+		return nil, err
+	}
+	return &all[0], nil
+}
+
+// All returns everything that the disk r may hold, what Probe returns first. An
+// older signature may be left where something new does not overwrite it: a
+// partition table leaves a file system's.
+func All(r io.ReaderAt) ([]Found, error) {
 	head := make([]byte, headBytes)
 	if _, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("fsprobe: %w", err)
 	}
+	var all []Found
 	for _, probe := range probers {
 		if found := probe(head); found != nil {
-			return found, nil
+			all = append(all, *found)
 		}
 	}
-	return nil, nil
+	return all, nil
 }
 
 // product returns a*b, or 0, which means not known, if that is beyond any disk.

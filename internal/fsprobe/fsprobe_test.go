@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,6 +131,19 @@ func TestProbePartitions(t *testing.T) {
 		if err != nil || size != test.want || got != nil && got.Name != "MBR" {
 			t.Errorf("%s: got %v, %v; want %d bytes", test.name, got, err, test.want)
 		}
+	}
+}
+
+// TestAllSignatures: a partition table that is written over a file system.
+func TestAllSignatures(t *testing.T) {
+	disk := testDisk(t, "ext4")
+	copy(disk, testDisk(t, "mbr")[:512])
+	all, err := All(bytes.NewReader(disk))
+	if want := []Found{disks["ext4"], disks["mbr"]}; err != nil || !slices.Equal(all, want) {
+		t.Errorf("got %v (%v), want %v", all, err, want)
+	}
+	if none, err := All(bytes.NewReader(nil)); len(none) > 0 || err != nil {
+		t.Errorf("an empty disk: got %v (%v)", none, err)
 	}
 }
 
