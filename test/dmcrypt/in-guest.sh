@@ -3,8 +3,8 @@
 # the disks. Prints the same "ok" and "FAIL" lines.
 
 disks=(/dev/vd[a-z])
-ours=${disks[0]} theirs=${disks[1]}
-disks=("${disks[@]:2}")
+crate=${disks[0]} ours=${disks[1]} theirs=${disks[2]}
+disks=("${disks[@]:3}")
 
 check() {
 	local what=$1 said
@@ -67,7 +67,16 @@ read_back() {
 	done </in/ciphers
 }
 
+. /in/headers-in-guest.sh
+unpack "$crate"
 case $(cat /in/stage) in
-exchange) exchange ;;
-read-back) read_back ;;
+exchange)
+	exchange
+	sound_all /in/ours.list
+	change_theirs
+	;;
+read-back)
+	read_back
+	sound_all /in/again.list
+	;;
 esac

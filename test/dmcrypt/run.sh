@@ -1,13 +1,15 @@
 #!/bin/bash
 # Exchanges containers with the kernel's dm-crypt and with cryptsetup, in an
-# emulated machine, both ways: bare volumes in every cipher mode, and ext4 file
-# systems. Prints a line for each check, and a summary.
+# emulated machine, both ways: bare volumes in every cipher mode, ext4 file
+# systems, and headers of LUKS1 and LUKS2 after every change that either side can
+# make. Prints a line for each check, and a summary.
 #
 # SERPCRYPT_GUEST=DIR   where the emulated machine is kept (build/guest)
 . "$(dirname "$0")/../../scripts/common.sh"
 
 need_go
-need_packages fusermount3=fuse3 mkfs.ext4=e2fsprogs losetup=mount cmp=diffutils
+need_packages fusermount3=fuse3 mkfs.ext4=e2fsprogs losetup=mount cmp=diffutils \
+	cryptsetup=cryptsetup-bin qemu-img=qemu-utils
 need_fuse
 guest=${SERPCRYPT_GUEST:-$root/build/guest}
 test/guest/build.sh "$guest"
@@ -45,7 +47,8 @@ inside() { # inside CONTAINER COMMAND... runs COMMAND in the opened container
 # in_guest STAGE runs that part of in-guest.sh, which says "ok" and "FAIL" as here.
 in_guest() {
 	echo "$1" >stage
-	"$root/test/guest/run.sh" -t 400 -f stage -f passphrase -f ciphers -f before -f after \
+	"$root/test/guest/run.sh" -t 900 -f stage -f passphrase -f ciphers -f before -f after \
+		$(printf -- '-f %s ' one two three ours.list theirs.list again.list commands crate.list "$root/test/dmcrypt/headers-in-guest.sh") \
 		"$guest" "$root/test/dmcrypt/in-guest.sh" "${disks[@]}" | tee -a log ||
 		echo "FAIL the guest ended with status ${PIPESTATUS[0]}" | tee -a log
 }
@@ -71,9 +74,18 @@ mkdir mnt
 head -c 1M < <(seq 1000000) >before
 head -c 1M < <(seq -f %.0f 5000000 5999999) >after
 
-# Disks: one ext4 made by each side, then for each cipher one volume of each.
+. "$root/test/dmcrypt/headers.sh"
+headers_of_luks1
+headers_of_luks2
+backups_of luks1
+backups_of luks2
+cat ours.list theirs.list >crate-of
+pack crate-of
+: >again.list
+
+# Disks: the crate, one ext4 made by each side, then for each cipher one volume of each.
 truncate -s 32M theirs.img
-disks=(ours.img theirs.img)
+disks=(crate.img ours.img theirs.img)
 check 'create ours.img with ext4' create --size 32M --fs ext4 ours.img
 check 'put a file into it' inside ours.img sh -c 'seq 200000 >numbers'
 n=0
@@ -86,6 +98,10 @@ while read -r cipher bits hash; do
 done <ciphers
 
 in_guest exchange
+
+unpack
+open_theirs
+pack again.list
 
 check 'our ext4 is clean after the guest' clean_ext4 ours.img
 check 'the file that the guest changed' inside ours.img sh -c '{ seq 200000; echo changed; } | cmp - numbers'

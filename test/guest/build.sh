@@ -69,6 +69,9 @@ done
 # Debian's busybox sh prefers its own applets to PATH, so bash runs the scripts.
 rm "$guest"/bin/{sh,modprobe,dmsetup,blockdev} 2>/dev/null || true
 for program in cryptsetup dmsetup blockdev mkfs.ext4 e2fsck bash kmod; do copy "$program"; done
+# Threads of Argon2 load this when they end.
+libgcc=$(ldconfig -p | grep -o '/[^ ]*/libgcc_s.so.1$' | head -n 1)
+mkdir -p "$guest$(dirname "$libgcc")" && cp -L "$libgcc" "$guest$libgcc"
 ln -s "$(command -v bash)" "$guest/bin/sh"
 [ -e "$guest/bin/bash" ] || ln -s "$(command -v bash)" "$guest/bin/bash"
 ln -s "$(command -v kmod)" "$guest/sbin/modprobe"
