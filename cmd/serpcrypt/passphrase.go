@@ -18,6 +18,7 @@ import (
 
 const (
 	maxPassphrase = 512           // bytes, as cryptsetup has it
+	fewBytes      = 8             // that nobody needs long to try all of, if they are letters
 	maxKeyFile    = 8 << 20       // bytes, likewise
 	maxTimeout    = math.MaxInt32 // seconds, 68 years
 )
@@ -140,10 +141,23 @@ func inTime(ctx context.Context, d time.Duration, derive func(context.Context) e
 // has found nothing wrong.
 func readPassphrase(ctx context.Context, c *cli.Context, r keyRequest) (*passphrase, error) {
 	p, err := findPassphrase(ctx, c, r)
-	if err == nil && r.isNew && !p.keyFile && !p.isASCII() && !screen.quiet {
-		hintf("%s", hintNotASCII)
+	if err == nil && r.isNew && !screen.quiet {
+		p.warnOfNew()
 	}
 	return p, err
+}
+
+// warnOfNew says what is unwise about a passphrase that is to be used from now on.
+func (p *passphrase) warnOfNew() {
+	switch {
+	case p.Len() == 0:
+		warnf("the passphrase is empty: everybody can open the container")
+	case p.Len() < fewBytes:
+		warnf("a passphrase of fewer than %d bytes will be guessed", fewBytes)
+	}
+	if !p.keyFile && !p.isASCII() {
+		hintf("%s", hintNotASCII)
+	}
 }
 
 func findPassphrase(ctx context.Context, c *cli.Context, r keyRequest) (*passphrase, error) {
