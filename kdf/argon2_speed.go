@@ -16,14 +16,18 @@ const (
 	maxNewCPUs   = 4
 )
 
-// CalibrateArgon2 returns costs of a variant that make a derivation take about
-// the time d here: as much memory as this allows with MinArgon2Time passes, but
+// DefaultArgon2CPUs returns how many lanes new key slots get here, unless told
+// otherwise.
+func DefaultArgon2CPUs() int { return min(maxNewCPUs, runtime.GOMAXPROCS(0)) }
+
+// CalibrateArgon2 returns costs of a variant that make a derivation in so many
+// lanes take about the time d here: as much memory as this allows with
+// MinArgon2Time passes, but
 // no more than 1 GiB and half of what is available, and then more passes. It is
 // the time of processors that do nothing else.
 //
 // It takes a little longer than d. Errors are those of Argon2.Key.
-func CalibrateArgon2(ctx context.Context, variant string, d time.Duration) (Argon2, error) {
-	cpus := min(maxNewCPUs, runtime.GOMAXPROCS(0))
+func CalibrateArgon2(ctx context.Context, variant string, cpus int, d time.Duration) (Argon2, error) {
 	memory := min(maxNewMemory<<10, availableMemory(os.DirFS("/"))/2)
 	memory = mappable(memory, canMap) >> 10
 	most := Argon2{variant, MaxArgon2Time, int(max(memory, minMemory(cpus))), cpus}

@@ -240,7 +240,7 @@ func TestEstimateArgon2OnFakeMachine(t *testing.T) {
 }
 
 func TestArgon2SpeedHere(t *testing.T) {
-	cost, err := CalibrateArgon2(background, Argon2id, 20*time.Millisecond)
+	cost, err := CalibrateArgon2(background, Argon2id, DefaultArgon2CPUs(), 20*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestArgon2SpeedHere(t *testing.T) {
 	t.Logf("%+v: %v", cost, estimate)
 	ctx, cancel := context.WithCancel(background)
 	cancel()
-	if _, err := CalibrateArgon2(ctx, Argon2id, time.Second); err != context.Canceled {
+	if _, err := CalibrateArgon2(ctx, Argon2id, 1, time.Second); err != context.Canceled {
 		t.Errorf("CalibrateArgon2, cancelled: %v", err)
 	}
 	if _, err := cost.Estimate(ctx); err != context.Canceled {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"strings"
 	"time"
 
@@ -206,11 +205,15 @@ func (s slotCost) cheapest(p volume.Params) volume.Params {
 func (s slotCost) argon2(ctx context.Context) (kdf.Argon2, error) {
 	a := kdf.Argon2{Variant: s.kdf, Time: s.iterations, Memory: s.memoryKiB, CPUs: s.lanes}
 	if a.CPUs == 0 {
-		a.CPUs = min(4, runtime.GOMAXPROCS(0))
+		a.CPUs = kdf.DefaultArgon2CPUs()
 	}
 	if a.Memory == 0 {
-		calibrated, err := kdf.CalibrateArgon2(ctx, s.kdf, max(s.iterTime, defaultIterTime*time.Millisecond))
-		if err != nil || s.iterTime > 0 && s.lanes == 0 {
+		wanted := s.iterTime
+		if wanted == 0 {
+			wanted = defaultIterTime * time.Millisecond
+		}
+		calibrated, err := kdf.CalibrateArgon2(ctx, s.kdf, a.CPUs, wanted)
+		if err != nil || a.Time == 0 {
 			return calibrated, err
 		}
 		a.Memory = calibrated.Memory
