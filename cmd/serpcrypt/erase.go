@@ -19,12 +19,15 @@ func eraseCommand() *cli.Command {
 	}
 }
 
+// eraseDocument is what --json prints.
+type eraseDocument struct {
+	Container string `json:"container"`
+	KeySlots  int    `json:"key_slots"` // how many were in use
+}
+
 // runErase works on an open container as well, which stays open: whoever is in a
 // hurry should not have to close it first.
 func runErase(c *cli.Context) error {
-	if err := refuseJSON(c); err != nil {
-		return err
-	}
 	args, err := exactArgs(c, "CONTAINER")
 	if err != nil {
 		return err
@@ -39,17 +42,21 @@ func runErase(c *cli.Context) error {
 	if header == nil {
 		return err
 	}
-	loss := fmt.Sprintf("all %d key slots in use of %s will be destroyed: nobody will ever open it again, unless there is a backup of its header", countSlots(header), path)
+	slots := countSlots(header)
+	loss := fmt.Sprintf("all %d key slots in use of %s will be destroyed: nobody will ever open it again, unless there is a backup of its header", slots, path)
 	if err := confirm(c.Context, loss); err != nil {
 		return err
 	}
 	if err := volume.Erase(c.Context, file.header); err != nil {
 		return err
 	}
-	infof("Every key slot of %s is destroyed", path)
 	if open := whereOpenNow(path); open != "" {
 		warnf("%s stays open at %s until it is closed", path, open)
 	}
+	if c.Bool("json") {
+		return printJSON(eraseDocument{path, slots})
+	}
+	infof("Every key slot of %s is destroyed", path)
 	return nil
 }
 
