@@ -130,7 +130,7 @@ func describeCheck(check volume.Check, r *volume.Report) string {
 		if r.Kernel != serpent.Generic {
 			how += fmt.Sprintf(" and by %s, compared", serpent.Generic)
 		}
-		return fmt.Sprintf("%s (%d sectors) %s", formatSize(r.Bytes), r.Bytes/sectorSize, how)
+		return fmt.Sprintf("%s (%d sectors) %s", formatSize(r.Bytes), r.Bytes/int64(r.Header.SectorSize), how)
 	case volume.CheckFileSystem:
 		return r.FileSystem.Name
 	}
