@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -229,8 +230,8 @@ func asFlagError(err error) error {
 	var hash *hashes.UnknownError
 	switch {
 	case errors.As(err, &param):
-		flags := map[string]string{"type": "--type", "sector size": "--sector-size", "UUID": "--uuid", "key size": "--key-size", "key slot": "--key-slot", "iterations": "--pbkdf-force-iterations", "payload offset": "--offset", "hash": "--hash", "key derivation": "--pbkdf", "label": "--label", "subsystem": "--subsystem"}
-		return usagef("%s: %s", flags[param.Param], param.Reason)
+		flags := map[string]string{"type": "--type", "sector size": "--sector-size", "UUID": "--uuid", "key size": "--key-size", "key slot": "--key-slot", "iterations": "--pbkdf-force-iterations", "payload offset": "--offset", "data offset": "--offset", "hash": "--hash", "key derivation": "--pbkdf", "label": "--label", "subsystem": "--subsystem"}
+		return usagef("%s: %s", cmp.Or(flags[param.Param], param.Param), param.Reason)
 	case errors.As(err, &spec):
 		return usagef("--cipher: %w", err)
 	case errors.As(err, &hash):

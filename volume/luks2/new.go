@@ -142,6 +142,9 @@ func (p Params) withPlaces() (Params, error) {
 		return fail("header size", "%d bytes, must be a power of two from %d to %d", p.Size, MinSize, MaxSize)
 	}
 	copies := 2 * p.Size
+	if least := copies + AreaSize(p.KeyBytes); p.DataOffset != 0 && p.DataOffset < least {
+		return fail("data offset", "%d bytes, but header and key slots take at least %d", p.DataOffset, least)
+	}
 	dataOffset := p.DataOffset
 	if dataOffset == 0 && p.KeyslotsSize != 0 {
 		dataOffset = roundUp(copies+max(p.KeyslotsSize, 0), dataAlignment)

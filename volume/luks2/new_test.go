@@ -87,8 +87,8 @@ func TestNewErrors(t *testing.T) {
 		{"keyslots area too big", "keyslots area", func(p *Params) { p.KeyslotsSize = 128<<20 + 4096 }},
 		{"keyslots area too small", "keyslots area", func(p *Params) { p.KeyslotsSize = 258048 - 4096 }},
 		{"data offset not aligned", "data offset", func(p *Params) { p.DataOffset = 16<<20 + 512 }},
-		{"data offset in the header", "keyslots area", func(p *Params) { p.DataOffset = 4096 }},
-		{"data offset negative", "keyslots area", func(p *Params) { p.DataOffset = -1 << 20 }},
+		{"data offset in the header", "data offset", func(p *Params) { p.DataOffset = 4096 }},
+		{"data offset negative", "data offset", func(p *Params) { p.DataOffset = -1 << 20 }},
 		{"data offset in the keyslots area", "data offset", func(p *Params) { p.DataOffset = 1 << 20; p.KeyslotsSize = 1 << 20 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
