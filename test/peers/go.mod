@@ -10,6 +10,7 @@ require (
 
 require (
 	github.com/klauspost/cpuid/v2 v2.4.2 // indirect
+	github.com/moby/sys/mountinfo v0.7.3 // indirect
 	golang.org/x/sys v0.50.0 // indirect
 )
 
