@@ -16,24 +16,26 @@ type extent struct {
 	firstSector uint64 // number of the first sector, in units of 512 bytes
 }
 
-// sectorCipher is *modes.Sectors, or what stands in for it in a test.
-type sectorCipher interface {
+// SectorCipher is *modes.Sectors, or what stands in for it. Sectors are whole,
+// and first is the number of the first one, in units of 512 bytes. dst and src
+// overlap exactly or not at all. Both are called concurrently; Wipe is the end.
+type SectorCipher interface {
 	Encrypt(dst, src []byte, first uint64)
 	Decrypt(dst, src []byte, first uint64)
 	Wipe()
 }
 
 // makeCipher makes the cipher of an extent.
-type makeCipher func(e extent, key []byte, k serpent.Kernel) (sectorCipher, error)
+type makeCipher func(e extent, key []byte, k serpent.Kernel) (SectorCipher, error)
 
-func newCipher(e extent, key []byte, k serpent.Kernel) (sectorCipher, error) {
+func newCipher(e extent, key []byte, k serpent.Kernel) (SectorCipher, error) {
 	return modes.New(e.spec, key, e.sectorSize, k)
 }
 
 // segment is an extent whose cipher has its key.
 type segment struct {
 	extent
-	cipher sectorCipher
+	cipher SectorCipher
 }
 
 // newSegments gives each extent its cipher. On an error none is left.

@@ -174,12 +174,12 @@ func TestVerifyKeepsFewFaults(t *testing.T) {
 
 // wrongAt is a cipher that decrypts one byte of one sector wrongly.
 type wrongAt struct {
-	sectorCipher
+	SectorCipher
 	sector uint64
 }
 
 func (c wrongAt) Decrypt(dst, src []byte, first uint64) {
-	c.sectorCipher.Decrypt(dst, src, first)
+	c.SectorCipher.Decrypt(dst, src, first)
 	if last := first + uint64(len(src)/512); first <= c.sector && c.sector < last {
 		dst[(c.sector-first)*512+77] ^= 1
 	}
@@ -190,7 +190,7 @@ func TestVerifyFindsAWrongKernel(t *testing.T) {
 	s := format(t, quick, payload)
 	for _, sector := range []uint64{0, 1, 2047, 2048, 4096} {
 		made := 0
-		v := verifier{at: Attached(s), newCipher: func(e extent, key []byte, k serpent.Kernel) (sectorCipher, error) {
+		v := verifier{at: Attached(s), newCipher: func(e extent, key []byte, k serpent.Kernel) (SectorCipher, error) {
 			cipher, err := newCipher(e, key, k)
 			if made++; made == 1 {
 				return wrongAt{cipher, sector}, err
@@ -212,7 +212,7 @@ func TestVerifyUsesBothKernels(t *testing.T) {
 	s := format(t, quick, 512)
 	forEachKernel(t, func(t *testing.T, k serpent.Kernel) {
 		var used []serpent.Kernel
-		v := verifier{at: Attached(s), options: Options{Kernel: k}, newCipher: func(e extent, key []byte, k serpent.Kernel) (sectorCipher, error) {
+		v := verifier{at: Attached(s), options: Options{Kernel: k}, newCipher: func(e extent, key []byte, k serpent.Kernel) (SectorCipher, error) {
 			used = append(used, k)
 			return newCipher(e, key, k)
 		}}

@@ -71,13 +71,17 @@ func newVolume(s Store, extents []extent, key []byte, o Options) (*Volume, error
 	if err != nil {
 		return nil, fmt.Errorf("volume: %w", err)
 	}
+	return overSegments(s, segments, o), nil
+}
+
+func overSegments(s Store, segments []segment, o Options) *Volume {
 	return &Volume{
 		store:    s,
 		segments: segments,
 		size:     segments[len(segments)-1].end(),
 		readOnly: o.ReadOnly,
 		scratch:  newScratchPool(),
-	}, nil
+	}
 }
 
 // Size returns the length of the volume in bytes.

@@ -481,18 +481,18 @@ func TestCloseSyncsAndEndsAll(t *testing.T) {
 
 // wipeSpy tells whether a cipher is used after it was wiped.
 type wipeSpy struct {
-	sectorCipher
+	SectorCipher
 	t     *testing.T
 	wiped *bool
 }
 
-func (s wipeSpy) Wipe() { *s.wiped = true; s.sectorCipher.Wipe() }
+func (s wipeSpy) Wipe() { *s.wiped = true; s.SectorCipher.Wipe() }
 func (s wipeSpy) Encrypt(dst, src []byte, first uint64) {
 	if *s.wiped {
 		s.t.Error("used after it was wiped")
 		return
 	}
-	s.sectorCipher.Encrypt(dst, src, first)
+	s.SectorCipher.Encrypt(dst, src, first)
 }
 
 func TestCloseWaitsThenWipes(t *testing.T) {

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -14,7 +16,7 @@ func benchCommand() *cli.Command {
 	suites := strings.Join(bench.Suites(), "|")
 	return &cli.Command{
 		Name:        "bench",
-		Usage:       "measure how fast the cipher, the hash and the key derivation are here",
+		Usage:       "measure how fast the cipher, the hash, the key derivation and open volumes are here",
 		UsageText:   fmt.Sprintf("serpcrypt bench [options] [%s ...]", suites),
 		Description: "serpcrypt bench --kernel generic serpent",
 		Flags: []cli.Flag{
@@ -39,6 +41,7 @@ func runBench(c *cli.Context) error {
 		Kernel:   kernel,
 		Each:     each,
 		Progress: p.step,
+		Load:     loadProgram,
 	})
 	p.finish()
 	if err != nil {
@@ -59,5 +62,24 @@ func benchError(err error) error {
 	if errors.As(err, &mismatch) {
 		return failf(exitBad, hintMismatch, "%w", err)
 	}
-	return err
+	return explainFuse(err)
+}
+
+const benchLoadName = "bench-load"
+
+// benchLoadCommand makes the requests by which volumes are measured. It is not
+// for people.
+func benchLoadCommand() *cli.Command {
+	return &cli.Command{
+		Name:   benchLoadName,
+		Hidden: true,
+		Usage:  "make requests (started by bench)",
+		Action: func(*cli.Context) error { return bench.ServeLoad(os.Stdin, os.Stdout) },
+	}
+}
+
+func loadProgram() *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{"serpcrypt", benchLoadName}
+	return cmd
 }

@@ -27,7 +27,8 @@ var layers = [][]string{
 	{"volume/af"},
 	{"volume/keyslot"},
 	{"volume/luks1", "volume/luks2"},
-	{"volume", "internal/bench"},
+	{"volume"},
+	{"internal/bench"},
 	{"cmd/serpcrypt"},
 }
 
@@ -39,8 +40,8 @@ var only = map[string][]string{
 	"github.com/urfave/cli":      {"cmd/serpcrypt"},
 	"golang.org/x/crypto":        {"kdf", "internal/hashes"},
 	"golang.org/x/term":          {"cmd/serpcrypt"},
-	module + "/internal/fusefs":  {"cmd/serpcrypt"},
-	module + "/internal/loopdev": {"cmd/serpcrypt"},
+	module + "/internal/fusefs":  {"internal/bench", "cmd/serpcrypt"},
+	module + "/internal/loopdev": {"internal/bench", "cmd/serpcrypt"},
 	// for tests
 	"testing":                         {"internal/skip", "internal/golden"},
 	module + "/internal/skip":         {"internal/golden"},

@@ -1,15 +1,17 @@
-// Package bench measures how fast the cipher, the hash and the key derivation
-// are on this machine. It times the exported calls that containers use, and
-// checks all that they compute against other code.
+// Package bench measures how fast the cipher, the hash, the key derivation and
+// the ways to a volume are on this machine. It times the exported calls that
+// containers use, and checks all that they compute against other code.
 package bench
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -20,10 +22,11 @@ import (
 
 // Options say what to measure.
 type Options struct {
-	Suites   []string              // empty: all
+	Suites   []string              // empty: all but "volume"
 	Kernel   serpent.Kernel        // the only one to report on; Auto: all that there are
 	Each     time.Duration         // for each measurement
 	Progress func(done, total int) // tells how many measurements are through; may be nil
+	Load     func() *exec.Cmd      // a program that does ServeLoad on its standard input and output
 }
 
 // DefaultEach gives medians of some hundred batches.
@@ -37,6 +40,7 @@ type Report struct {
 	SHA1    []SHA1Result
 	KDF     []KDFResult
 	Unlock  []UnlockResult
+	Volume  []VolumeResult
 
 	sha1Kernel string // the chosen one
 }
@@ -103,6 +107,24 @@ type UnlockResult struct {
 	TimeRatioToOneSlot  float64 `json:"time_ratio_to_one_slot"`
 }
 
+// VolumeResult is the speed of requests on one of the ways to a file, several
+// of them at a time.
+type VolumeResult struct {
+	Suite          string  `json:"suite"`   // "volume"
+	Storage        string  `json:"storage"` // where the files lie: "tmpfs" or "disk"
+	Path           string  `json:"path"`    // "file", "fuse", or "ext4" in a loop device over that
+	Kernel         string  `json:"kernel"`  // "null" copies, "none" is without a volume
+	Op             string  `json:"op"`      // "read" or "write"
+	Pattern        string  `json:"pattern"` // "sequential" or "random"
+	Bytes          int     `json:"bytes"`   // of a request
+	Depth          int     `json:"depth"`   // requests at a time
+	BytesPerSecond float64 `json:"bytes_per_second"`
+	RatioToNull    float64 `json:"ratio_to_null"` // of speeds on the same path; of the file, to that of fuse
+	// AddedCyclesPerByte is what the server takes on all cores beyond what it
+	// takes with "null". Nil: not known on this architecture, or no cipher.
+	AddedCyclesPerByte *float64 `json:"added_cycles_per_byte,omitempty"`
+}
+
 // MarshalJSON puts the results of all suites into one list.
 func (r *Report) MarshalJSON() ([]byte, error) {
 	results := []any{}
@@ -119,6 +141,9 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		results = append(results, x)
 	}
 	for _, x := range r.Unlock {
+		results = append(results, x)
+	}
+	for _, x := range r.Volume {
 		results = append(results, x)
 	}
 	return json.Marshal(struct {
@@ -145,19 +170,21 @@ func (e *UnknownSuiteError) Error() string {
 type suite struct {
 	name     string
 	partOf   string // the suite that brings this one along
-	contests func(r *Report, only serpent.Kernel) ([]contest, error)
+	asked    bool   // only if asked for: it takes long
+	contests func(r *Report, o Options) ([]contest, error)
 }
 
 var suites = []suite{
-	{"serpent", "", serpentContests},
-	{"sectors", "serpent", sectorsContests},
-	{"sha1", "", sha1Contests},
-	{"kdf", "", kdfContests},
-	{"unlock", "kdf", unlockContests},
+	{name: "serpent", contests: serpentContests},
+	{name: "sectors", partOf: "serpent", contests: sectorsContests},
+	{name: "sha1", contests: sha1Contests},
+	{name: "kdf", contests: kdfContests},
+	{name: "unlock", partOf: "kdf", contests: unlockContests},
+	{name: "volume", asked: true, contests: volumeContests},
 }
 
 func (s suite) isIn(chosen []string) bool {
-	return len(chosen) == 0 || slices.Contains(chosen, s.name) || slices.Contains(chosen, s.partOf)
+	return len(chosen) == 0 && !s.asked || slices.Contains(chosen, s.name) || slices.Contains(chosen, s.partOf)
 }
 
 // Suites returns the names that Options.Suites may hold. "serpent" brings
@@ -172,7 +199,7 @@ func Suites() []string {
 
 // Run measures. The error is an *UnknownSuiteError, a *MismatchError, that of
 // ctx, or that of a kernel which this CPU lacks.
-func Run(ctx context.Context, o Options) (*Report, error) {
+func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	for _, name := range o.Suites {
 		if !slices.Contains(Suites(), name) {
 			return nil, &UnknownSuiteError{name}
@@ -183,7 +210,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	defer func() {
 		for _, c := range contests {
 			if c.close != nil {
-				c.close()
+				err = errors.Join(err, c.close())
 			}
 		}
 	}()
@@ -191,7 +218,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		if !s.isIn(o.Suites) {
 			continue
 		}
-		more, err := s.contests(report, o.Kernel)
+		more, err := s.contests(report, o)
 		if err != nil {
 			return nil, fmt.Errorf("bench: %w", err)
 		}
@@ -213,7 +240,10 @@ type contest struct {
 	what        string
 	contestants []contestant // the first is what the others are compared with
 	report      func(costs []cpucycles.Cost)
-	close       func() // may be nil
+	close       func() error // may be nil
+
+	// run, if not nil, does the measuring and the reporting instead.
+	run func(ctx context.Context, each time.Duration) error
 }
 
 type contestant struct {
@@ -226,6 +256,9 @@ type contestant struct {
 func alone(f func()) []func() { return []func(){f} }
 
 func (c *contest) measure(ctx context.Context, each time.Duration) error {
+	if c.run != nil {
+		return c.run(ctx, each)
+	}
 	for _, x := range c.contestants {
 		clear(x.output)
 	}

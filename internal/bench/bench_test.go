@@ -227,9 +227,9 @@ func TestRunCloses(t *testing.T) {
 	held := contest{
 		contestants: []contestant{{"c", alone(func() { output[0] = 1 }), output}},
 		report:      func([]cpucycles.Cost) {},
-		close:       func() { closed++ },
+		close:       func() error { closed++; return nil },
 	}
-	suites = []suite{{name: "held", contests: func(*Report, serpent.Kernel) ([]contest, error) { return []contest{held, held}, nil }}}
+	suites = []suite{{name: "held", contests: func(*Report, Options) ([]contest, error) { return []contest{held, held}, nil }}}
 	run(t, Options{})
 	if closed != 2 {
 		t.Errorf("%d of 2 contests were closed", closed)

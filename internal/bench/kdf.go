@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"hash"
 
-	"serpcrypt/cipher/serpent"
 	"serpcrypt/hash/sha1"
 	"serpcrypt/internal/cpucycles"
 	"serpcrypt/kdf"
@@ -91,7 +90,7 @@ func testJob(keyLen int) kdf.Job {
 	return kdf.Job{Password: testBytes(16), Salt: testBytes(32), Iterations: kdfIterations, KeyLen: keyLen}
 }
 
-func kdfContests(report *Report, _ serpent.Kernel) ([]contest, error) {
+func kdfContests(report *Report, _ Options) ([]contest, error) {
 	var contests []contest
 	for _, h := range []struct {
 		name string
@@ -134,7 +133,7 @@ func kdfContests(report *Report, _ serpent.Kernel) ([]contest, error) {
 
 // unlockContests derive the keys of one to eight key slots of equal cost, in one
 // thread. What crypto/pbkdf2 computes is only compared.
-func unlockContests(report *Report, _ serpent.Kernel) ([]contest, error) {
+func unlockContests(report *Report, _ Options) ([]contest, error) {
 	var contests []contest
 	job := testJob(slotKeySize)
 	for _, d := range chainDerivers() {

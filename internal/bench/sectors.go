@@ -63,9 +63,9 @@ func sectorRuns(sectorSize int, every bool) []sectorRun {
 	return []sectorRun{{sectorSize, []int{1}}, {mediumRun, []int{1}}, {longRun, threads}}
 }
 
-func sectorsContests(report *Report, only serpent.Kernel) ([]contest, error) {
-	b := sectorsBench{report: report, only: only, src: testBytes(longRun)}
-	kernels := contestingKernels(only)
+func sectorsContests(report *Report, o Options) ([]contest, error) {
+	b := sectorsBench{report: report, only: o.Kernel, src: testBytes(longRun)}
+	kernels := contestingKernels(o.Kernel)
 	for range maxThreadCounts * len(kernels) {
 		b.outputs = append(b.outputs, make([]byte, longRun))
 	}
@@ -76,12 +76,12 @@ func sectorsContests(report *Report, only serpent.Kernel) ([]contest, error) {
 			if err != nil {
 				return nil, err
 			}
-			for _, o := range sectorOperations {
+			for _, op := range sectorOperations {
 				for _, run := range sectorRuns(sectorSize, m.everyRun) {
-					contests = append(contests, b.contest(m.mode, o, run, ciphers))
+					contests = append(contests, b.contest(m.mode, op, run, ciphers))
 				}
 			}
-			contests[len(contests)-1].close = wipe
+			contests[len(contests)-1].close = func() error { wipe(); return nil }
 		}
 	}
 	return contests, nil

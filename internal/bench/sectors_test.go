@@ -94,7 +94,7 @@ func TestReportOfARun(t *testing.T) {
 
 // When all contests are closed no key is left.
 func TestSectorsAreWiped(t *testing.T) {
-	contests, err := sectorsContests(&Report{}, serpent.Auto)
+	contests, err := sectorsContests(&Report{}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

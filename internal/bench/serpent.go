@@ -67,8 +67,8 @@ func contestingKernels(only serpent.Kernel) []serpent.Kernel {
 	return []serpent.Kernel{serpent.Generic, only}
 }
 
-func serpentContests(report *Report, only serpent.Kernel) ([]contest, error) {
-	kernels := contestingKernels(only)
+func serpentContests(report *Report, o Options) ([]contest, error) {
+	kernels := contestingKernels(o.Kernel)
 	var engines []*engine
 	for _, k := range kernels {
 		e, err := newEngine(k)
@@ -78,22 +78,22 @@ func serpentContests(report *Report, only serpent.Kernel) ([]contest, error) {
 		engines = append(engines, e)
 	}
 	var contests []contest
-	for _, o := range operations {
+	for _, op := range operations {
 		for _, size := range requestSizes {
-			c := contest{what: fmt.Sprintf("serpent %s-%s of %d bytes", o.mode, o.op, size)}
+			c := contest{what: fmt.Sprintf("serpent %s-%s of %d bytes", op.mode, op.op, size)}
 			src := testBytes(size)
 			for i, k := range kernels {
 				e, dst := engines[i], make([]byte, size)
-				c.contestants = append(c.contestants, contestant{k.String(), alone(func() { o.run(e, dst, src) }), dst})
+				c.contestants = append(c.contestants, contestant{k.String(), alone(func() { op.run(e, dst, src) }), dst})
 			}
 			c.report = func(costs []cpucycles.Cost) {
 				for i, k := range kernels {
-					if only != serpent.Auto && only != k {
+					if o.Kernel != serpent.Auto && o.Kernel != k {
 						continue
 					}
 					s := speedOf(size, costs[i], costs[0])
 					report.Serpent = append(report.Serpent, SerpentResult{
-						Suite: "serpent", Kernel: k.String(), Mode: o.mode, Op: o.op, Bytes: size,
+						Suite: "serpent", Kernel: k.String(), Mode: op.mode, Op: op.op, Bytes: size,
 						BytesPerSecond: s.perSecond, CyclesPerByte: s.cyclesPerUnit, RatioToGeneric: s.ratio,
 					})
 				}

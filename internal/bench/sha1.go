@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash"
 
-	"serpcrypt/cipher/serpent"
 	"serpcrypt/hash/sha1"
 	"serpcrypt/internal/cpucycles"
 )
@@ -40,7 +39,7 @@ func hashers(inOne bool) []hasher {
 	return list
 }
 
-func sha1Contests(report *Report, _ serpent.Kernel) ([]contest, error) {
+func sha1Contests(report *Report, _ Options) ([]contest, error) {
 	report.sha1Kernel = sha1.Default().String()
 	var contests []contest
 	for _, u := range updates {

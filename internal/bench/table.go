@@ -40,6 +40,7 @@ func (r *Report) tables() []*table {
 	tables = append(tables, sha1Tables(r.SHA1, r.sha1Kernel)...)
 	tables = append(tables, kdfTables(r.KDF)...)
 	tables = append(tables, unlockTables(r.Unlock)...)
+	tables = append(tables, volumeTables(r.Volume)...)
 	return tables
 }
 
@@ -111,7 +112,8 @@ func inUnits(n int) string {
 	return inBytes(n)
 }
 
-// byKernel splits the results, in the order in which the kernels first appear.
+// byKernel splits the results, in the order in which the kernels, or whatever
+// else tells them apart, first appear.
 func byKernel[T any](results []T, kernel func(T) string) [][]T {
 	var split [][]T
 	for _, x := range results {

@@ -124,7 +124,7 @@ func (m meter) measure(ctx context.Context, each time.Duration, works []repeated
 	}
 	costs := make([]Cost, len(works))
 	for i := range costs {
-		costs[i] = Cost{Nanoseconds: median(nanoseconds[i]), Cycles: median(cycles[i])}
+		costs[i] = Cost{Nanoseconds: Median(nanoseconds[i]), Cycles: Median(cycles[i])}
 	}
 	return costs, nil
 }
@@ -149,9 +149,9 @@ func (m meter) callsPerBatch(ctx context.Context, batch time.Duration, work repe
 	}
 }
 
-// median returns the middle of the values, and 0 if there are none. It sorts
+// Median returns the middle of the values, and 0 if there are none. It sorts
 // them.
-func median(values []float64) float64 {
+func Median(values []float64) float64 {
 	n := len(values)
 	if n == 0 {
 		return 0
@@ -180,4 +180,17 @@ func multiplyChain(n int) {
 		x *= x
 	}
 	runtime.KeepAlive(x) // so that no compiler leaves the chain out
+}
+
+// Clock returns the cycles of the core in a nanosecond at this moment, or 0
+// where that is not known.
+func Clock() float64 {
+	if !Known {
+		return 0
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	m := meter{now: ThreadTime, chain: calibrationChain}
+	// Whatever disturbs a chain makes it longer.
+	return chainCycles / float64(min(m.timeOfChain(), m.timeOfChain(), m.timeOfChain()))
 }

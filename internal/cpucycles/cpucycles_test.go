@@ -148,8 +148,16 @@ func TestMedian(t *testing.T) {
 		values []float64
 		want   float64
 	}{{nil, 0}, {[]float64{7}, 7}, {[]float64{9, 1}, 5}, {[]float64{100, 1, 3}, 3}, {[]float64{4, 1, 100, 2}, 3}} {
-		if got := median(c.values); got != c.want {
+		if got := Median(c.values); got != c.want {
 			t.Errorf("median of %v is %v, want %v", c.values, got, c.want)
 		}
+	}
+}
+
+// The clock is that by which the chain takes its time.
+func TestClock(t *testing.T) {
+	got := Clock()
+	if (got > 0) != Known || got > 100 {
+		t.Errorf("%v cycles in a nanosecond, Known is %v", got, Known)
 	}
 }

@@ -1,0 +1,164 @@
+package bench
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	loadMaxBytes = 1 << 20 // of a request
+	loadMaxDepth = 32
+)
+
+// loadOrder says which requests to make of a file, and for how long. They begin
+// at multiples of their size.
+type loadOrder struct {
+	Path   string
+	Area   int64 // bytes from the file's start that are used
+	Write  bool
+	Random bool
+	Direct bool // past the page cache
+	Bytes  int  // of a request
+	Depth  int  // requests at a time, each by a thread of its own
+	Time   time.Duration
+	Once   bool // as much as the area, in place of all during Time
+}
+
+// loadAnswer is what became of an order.
+type loadAnswer struct {
+	Bytes int64
+	Time  time.Duration
+	Error string
+}
+
+// ServeLoad makes requests as the orders that come from r say, and answers to
+// w, until r ends. It is for a process of its own: one that serves a file and
+// waits for it at once has threads in the way of each other.
+func ServeLoad(r io.Reader, w io.Writer) error {
+	// A thread that waits for a request keeps others from running for a while,
+	// unless there is room for all.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(loadMaxDepth + 2))
+	buffers, err := newLoadBuffers()
+	if err != nil {
+		return err
+	}
+	defer buffers.close()
+	in, out := json.NewDecoder(r), json.NewEncoder(w)
+	for {
+		var o loadOrder
+		if err := in.Decode(&o); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("bench: load: %w", err)
+		}
+		a, err := o.make(buffers)
+		if err != nil {
+			a.Error = err.Error()
+		}
+		if err := out.Encode(a); err != nil {
+			return fmt.Errorf("bench: load: %w", err)
+		}
+	}
+}
+
+// loadBuffers has room for each request of the greatest depth, in whole pages.
+type loadBuffers []byte
+
+func newLoadBuffers() (loadBuffers, error) {
+	b, err := unix.Mmap(-1, 0, loadMaxBytes*loadMaxDepth, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, fmt.Errorf("bench: load: %w", err)
+	}
+	rand.NewChaCha8([32]byte{}).Read(b)
+	return b, nil
+}
+
+func (b loadBuffers) at(i int) []byte { return b[i*loadMaxBytes:][:loadMaxBytes] }
+
+func (b loadBuffers) close() { _ = unix.Munmap(b) }
+
+func (o *loadOrder) make(buffers loadBuffers) (loadAnswer, error) {
+	if o.Bytes < 1 || o.Bytes > loadMaxBytes || o.Depth < 1 || o.Depth > loadMaxDepth || o.Area < int64(o.Bytes) {
+		return loadAnswer{}, fmt.Errorf("%d requests of %d bytes in %d", o.Depth, o.Bytes, o.Area)
+	}
+	fd, err := o.open()
+	if err != nil {
+		return loadAnswer{}, err
+	}
+	defer unix.Close(fd)
+	var taken, bytes atomic.Int64
+	errs := make([]error, o.Depth)
+	start := time.Now()
+	var all sync.WaitGroup
+	for i := range o.Depth {
+		all.Go(func() {
+			places := o.places(uint64(i), &taken)
+			for {
+				off, ok := places()
+				if !ok {
+					return
+				}
+				if errs[i] = o.request(fd, buffers.at(i)[:o.Bytes], off); errs[i] != nil {
+					return
+				}
+				bytes.Add(int64(o.Bytes))
+				if !o.Once && time.Since(start) >= o.Time {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return loadAnswer{Bytes: bytes.Load(), Time: time.Since(start)}, errors.Join(errs...)
+}
+
+func (o *loadOrder) open() (int, error) {
+	flags := unix.O_RDWR | unix.O_CLOEXEC
+	if o.Direct {
+		flags |= unix.O_DIRECT
+	}
+	fd, err := unix.Open(o.Path, flags, 0)
+	if err != nil {
+		return -1, &os.PathError{Op: "open", Path: o.Path, Err: err}
+	}
+	return fd, nil
+}
+
+// places returns where the next request of a thread goes, and whether there is
+// one. In sequence, the threads take turns.
+func (o *loadOrder) places(thread uint64, taken *atomic.Int64) func() (int64, bool) {
+	n := o.Area / int64(o.Bytes)
+	if o.Random {
+		r := rand.New(rand.NewPCG(thread, uint64(time.Now().UnixNano())))
+		return func() (int64, bool) { return r.Int64N(n) * int64(o.Bytes), true }
+	}
+	return func() (int64, bool) {
+		i := taken.Add(1) - 1
+		return i % n * int64(o.Bytes), !o.Once || i < n
+	}
+}
+
+func (o *loadOrder) request(fd int, p []byte, off int64) error {
+	name, do := "read", unix.Pread
+	if o.Write {
+		name, do = "write", unix.Pwrite
+	}
+	n, err := do(fd, p, off)
+	if err == nil && n < len(p) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return fmt.Errorf("%s of %d bytes at %d: %w", name, len(p), off, err)
+	}
+	return nil
+}
