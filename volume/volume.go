@@ -36,6 +36,7 @@ type Volume struct {
 	readOnly bool
 	scratch  scratchPool
 	stripes  stripeLocks
+	team     *team
 
 	life   sync.RWMutex // read-locked by each running operation
 	closed bool
@@ -81,6 +82,7 @@ func overSegments(s Store, segments []segment, o Options) *Volume {
 		size:     segments[len(segments)-1].end(),
 		readOnly: o.ReadOnly,
 		scratch:  newScratchPool(),
+		team:     newTeam(),
 	}
 }
 
@@ -116,12 +118,8 @@ func (v *Volume) ReadAt(p []byte, off int64) (int, error) {
 	if int64(len(p)) > v.size-off {
 		p, atEnd = p[:v.size-off], io.EOF
 	}
-	for done := 0; done < len(p); {
-		n, err := v.readPiece(p[done:], off+int64(done))
-		if err != nil {
-			return done, err
-		}
-		done += n
+	if n, err := v.team.do(v, p, off, false); err != nil {
+		return n, err
 	}
 	return len(p), atEnd
 }
@@ -139,8 +137,19 @@ func (v *Volume) WriteAt(p []byte, off int64) (int, error) {
 	if off < 0 || int64(len(p)) > v.size-off {
 		return 0, fmt.Errorf("%w: %d bytes at %d, the volume has %d", ErrOutside, len(p), off, v.size)
 	}
+	return v.team.do(v, p, off, true)
+}
+
+// transfer reads or writes all of p, one piece after the other.
+func (v *Volume) transfer(p []byte, off int64, writes bool) (int, error) {
 	for done := 0; done < len(p); {
-		n, err := v.writePiece(p[done:], off+int64(done))
+		var n int
+		var err error
+		if writes {
+			n, err = v.writePiece(p[done:], off+int64(done))
+		} else {
+			n, err = v.readPiece(p[done:], off+int64(done))
+		}
 		if err != nil {
 			return done, err
 		}
@@ -302,6 +311,7 @@ func (v *Volume) Close() error {
 		return v.closeErr
 	}
 	v.closed = true
+	v.team.end()
 	v.closeErr = v.sync()
 	wipeSegments(v.segments)
 	return v.closeErr

@@ -623,7 +623,7 @@ func (s *spyStore) WriteAt(p []byte, off int64) (int, error) {
 	return s.plainStore.WriteAt(p, off)
 }
 
-// TestWritesAreFewAndAligned: whole sectors are written once, in big pieces,
+// TestWritesAreFewAndAligned: whole sectors are written once, in big parts,
 // out of page-aligned memory.
 func TestWritesAreFewAndAligned(t *testing.T) {
 	store := &spyStore{plainStore: plainStore{content: make([]byte, layoutStoreSize)}}
@@ -639,7 +639,7 @@ func TestWritesAreFewAndAligned(t *testing.T) {
 		}
 		written += w.n
 	}
-	if most := n/maxPiece + 3; written != n || len(store.wrote) > most {
+	if most := n/partSize + 3; written != n || len(store.wrote) > most {
 		t.Errorf("%d bytes in %d writes, want %d in at most %d", written, len(store.wrote), n, most)
 	}
 }
