@@ -166,6 +166,7 @@ func startServing(files serverFiles) (*server, error) {
 	if err != nil {
 		return nil, errors.Join(explainFuse(err), s.volume.Close())
 	}
+	fusefs.MakeRoom()
 	s.log.Printf("serving %s", s.state.Container)
 	return s, nil
 }

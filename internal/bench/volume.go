@@ -68,6 +68,7 @@ type stage struct {
 	serpent *lane
 	volumes []volumeOf // over the serpent lane's store
 	nulls   *volume.Volume
+	undo    func() // what makes this process a server, or nil
 }
 
 // volumeOf is a volume by one kernel.
@@ -148,6 +149,7 @@ func (s *stage) build(o Options) (err error) {
 	if err := s.show(); err != nil {
 		return err
 	}
+	s.undo = fusefs.MakeRoom()
 	return s.fill(inherited(0), volumeBytes, false)
 }
 
@@ -214,6 +216,9 @@ func (s *stage) close() error {
 		if l != nil {
 			errs = append(errs, l.close())
 		}
+	}
+	if s.undo != nil {
+		s.undo()
 	}
 	if s.nulls != nil {
 		_ = s.nulls.Close() // nobody needs what it holds

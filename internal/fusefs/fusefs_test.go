@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -501,5 +502,17 @@ func TestHelper(t *testing.T) {
 	var helper *HelperError
 	if !errors.As(err, &helper) || !errors.Is(err, unix.ENOENT) {
 		t.Errorf("mount at a missing directory: %v", err)
+	}
+}
+
+func TestMakeRoom(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	undo := MakeRoom()
+	if got := runtime.GOMAXPROCS(0); got != 2*before {
+		t.Errorf("%d threads at a time, want twice %d", got, before)
+	}
+	undo()
+	if got := runtime.GOMAXPROCS(0); got != before {
+		t.Errorf("%d threads at a time in the end, want %d", got, before)
 	}
 }
