@@ -89,6 +89,16 @@ func overSegments(s Store, segments []segment, o Options) *Volume {
 // Size returns the length of the volume in bytes.
 func (v *Volume) Size() int64 { return v.size }
 
+// SectorSize returns the size of the largest sectors, in bytes. Whoever writes
+// whole ones, aligned, spares us to read what is around.
+func (v *Volume) SectorSize() int {
+	largest := 0
+	for i := range v.segments {
+		largest = max(largest, v.segments[i].sectorSize)
+	}
+	return largest
+}
+
 // begin lets an operation in, unless the volume is closed. end is to be called
 // when it is over.
 func (v *Volume) begin() error {

@@ -8,28 +8,47 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"serpcrypt/internal/fusefs"
+	"serpcrypt/volume"
 )
 
 // mkfsArguments returns the flags that keep mkfs from discarding, since that
 // would undo the fill, from asking, and from giving the root folder of a
-// user's own container to root.
-func mkfsArguments(name string) []string {
+// user's own container to root. mkfs sees a file, which has no sectors: that
+// those of the container have sectorSize bytes it has to be told. Else dm-crypt
+// would not mount what it makes, and we would read, change and write back.
+func mkfsArguments(name string, sectorSize int) []string {
+	size := strconv.Itoa(sectorSize)
+	var args, sectors []string
 	switch name {
 	case "ext2", "ext3", "ext4":
-		return []string{"-q", "-F", "-E", fmt.Sprintf("nodiscard,root_owner=%d:%d", os.Getuid(), os.Getgid())}
-	case "xfs", "btrfs":
-		return []string{"-q", "-f", "-K"}
+		args = []string{"-q", "-F", "-E", fmt.Sprintf("nodiscard,root_owner=%d:%d", os.Getuid(), os.Getgid())}
+		sectors = []string{"-b", size}
+	case "xfs":
+		args = []string{"-q", "-f", "-K"}
+		sectors = []string{"-s", "size=" + size}
+	case "btrfs":
+		args = []string{"-q", "-f", "-K"}
 	case "f2fs":
-		return []string{"-q", "-f", "-t", "0"}
+		args = []string{"-q", "-f", "-t", "0"}
 	case "ntfs":
-		return []string{"-q", "-F", "-f"}
+		args = []string{"-q", "-F", "-f"}
+		sectors = []string{"-s", size}
+	case "vfat":
+		sectors = []string{"-S", size}
 	}
-	return nil
+	if sectorSize > commonSectorSize {
+		args = append(args, sectors...)
+	}
+	return args
 }
+
+// commonSectorSize is what all programs take for granted, in bytes.
+const commonSectorSize = 512
 
 // findMkfs finds the program that makes file systems called name.
 func findMkfs(name string) (string, error) {
@@ -74,15 +93,15 @@ func withFuse(v fusefs.Volume, use func(server *fusefs.Server, path string) erro
 }
 
 // makeFileSystem runs mkfs, the program, over v.
-func makeFileSystem(ctx context.Context, mkfs string, v fusefs.Volume) error {
+func makeFileSystem(ctx context.Context, mkfs string, v *volume.Volume) error {
 	return withFuse(v, func(server *fusefs.Server, path string) error {
-		return runMkfs(ctx, mkfs, server, path)
+		return runMkfs(ctx, mkfs, v.SectorSize(), server, path)
 	})
 }
 
-func runMkfs(ctx context.Context, mkfs string, server *fusefs.Server, path string) error {
+func runMkfs(ctx context.Context, mkfs string, sectorSize int, server *fusefs.Server, path string) error {
 	name := strings.TrimPrefix(filepath.Base(mkfs), "mkfs.")
-	cmd := exec.CommandContext(ctx, mkfs, append(mkfsArguments(name), path)...)
+	cmd := exec.CommandContext(ctx, mkfs, append(mkfsArguments(name, sectorSize), path)...)
 	// In a process group of its own: Ctrl-C reaches it through the context only.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	debugf("run %s", strings.Join(cmd.Args, " "))

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -47,6 +49,42 @@ func TestExtFileSystemIsSound(t *testing.T) {
 	runCommand(t, exec.Command(e2fsck, "-f", "-n", plain)).must(t, 0)
 }
 
+// TestFileSystemFitsSectors: none of its blocks is smaller than a sector of the
+// container, which no block device over that would let it write.
+func TestFileSystemFitsSectors(t *testing.T) {
+	needFuse(t)
+	ext := func(p []byte) int { return 1024 << p[1024+24] } // s_log_block_size
+	fat := func(p []byte) int { return int(binary.LittleEndian.Uint16(p[11:])) }
+	for _, c := range []struct {
+		name, size string
+		blockSize  func(volume []byte) int // by its superblock
+	}{
+		{"ext2", "8M", ext},
+		{"ext4", "32M", ext},
+		{"vfat", "40M", fat},
+		{"ntfs", "40M", fat},
+		{"xfs", "400M", func(p []byte) int { return int(binary.BigEndian.Uint16(p[102:])) }}, // sb_sectsize
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := findMkfs(c.name); err != nil {
+				skip.Skip(t, err.Error())
+			}
+			for _, sectorSize := range []int{512, 4096} {
+				box := newBox(t, "--size", c.size, "--sparse", "--sector-size", strconv.Itoa(sectorSize), "--fs", c.name)
+				cmd := exec.Command("sh", "-c", `serpcrypt export "$0" - | head -c 4096`, box)
+				cmd.Stdin = strings.NewReader(testPassphrase)
+				p := []byte(runCommand(t, cmd).must(t, 0).stdout)
+				if len(p) != 4096 {
+					t.Fatalf("%d bytes of the volume", len(p))
+				}
+				if got := c.blockSize(p); got < sectorSize || got > 4096 {
+					t.Errorf("sectors of %d bytes, and blocks of %d", sectorSize, got)
+				}
+			}
+		})
+	}
+}
+
 // TestMkfsFails: what mkfs says is told, and nothing is left.
 func TestMkfsFails(t *testing.T) {
 	needFuse(t)
@@ -68,7 +106,7 @@ func TestMkfsFails(t *testing.T) {
 // TestMkfsDoesNotDiscard: it is told not to, and it could not.
 func TestMkfsDoesNotDiscard(t *testing.T) {
 	for name, flags := range map[string]string{"ext2": "nodiscard", "ext3": "nodiscard", "ext4": "nodiscard", "xfs": "-K", "btrfs": "-K", "f2fs": "-t 0"} {
-		if got := strings.Join(mkfsArguments(name), " "); !strings.Contains(got, flags) {
+		if got := strings.Join(mkfsArguments(name, 512), " "); !strings.Contains(got, flags) {
 			t.Errorf("mkfs.%s gets %s, without %s", name, got, flags)
 		}
 	}
