@@ -92,7 +92,11 @@ const cannotSee = "the format does not authenticate: a payload byte that somebod
 // showReport prints a line for each check, with what was wrong below it.
 func showReport(path string, r *volume.Report) {
 	if h := r.Header; h != nil {
-		infof("%s: %s, %s-%s, %d-bit key, %s", path, h.Type, printable(h.Cipher), printable(h.Mode), h.KeyBytes*8, printable(h.Hash))
+		key := "no key slot"
+		if h.KeyBytes > 0 {
+			key = fmt.Sprintf("%d-bit key", h.KeyBytes*8)
+		}
+		infof("%s: %s, %s-%s, %s, %s", path, h.Type, printable(h.Cipher), printable(h.Mode), key, printable(h.Hash))
 	} else {
 		infof("%s:", path)
 	}
