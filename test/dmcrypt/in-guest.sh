@@ -42,7 +42,7 @@ format_with_slots() { # the passphrase opens slot 3 only; slot 0 is gone
 exchange() {
 	local n=0 cipher
 	echo "guest: $(uname -sr), $(cryptsetup --version | cut -d' ' -f1,2)"
-	check 'our header by cryptsetup isLuks' cryptsetup isLuks --type luks1 "$ours"
+	check 'our header by cryptsetup isLuks' cryptsetup isLuks --type luks2 "$ours"
 	check 'the file in our ext4' mounted "$ours" 'seq 200000 | cmp - numbers'
 	check 'change it' mounted "$ours" 'echo changed >>numbers && echo "hello from dm-crypt" >reply'
 	check 'luksFormat with slots' format_with_slots
