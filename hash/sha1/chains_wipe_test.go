@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -44,45 +45,61 @@ func formsOf(k ChainKernel, chains []Chain) map[string][]byte {
 }
 
 // TestChainsLeaveNothing looks for the password and for what chains consist of
-// on the stack.
+// on the stack. Now and then the runtime stops a goroutine in the midst of its work
+// and saves its registers there, but hardly three times in a row.
 func TestChainsLeaveNothing(t *testing.T) {
 	// The garbage collector shrinks stacks, and below them lies other memory.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	runtime.GC()
+	r := newRandom(t)
+	for _, k := range allChainKernels() {
+		for _, n := range []int{1, 2, 3, 4, 7, 16, 31, 40} {
+			var found string
+			for range 3 {
+				if found = leftOfChains(t, r, k, n); found == "" {
+					break
+				}
+			}
+			if found != "" {
+				t.Fatalf("%v, %d chains: %s is on the stack", k, n, found)
+			}
+		}
+	}
+}
+
+// leftOfChains starts and iterates chains, and returns what of them is on the
+// stack afterwards, or "".
+func leftOfChains(t *testing.T, r *rand.Rand, k ChainKernel, n int) (found string) {
+	t.Helper()
 	left := new([stackSize]byte)
 	find := func(when string, secrets map[string][]byte) {
-		t.Helper()
 		for what, secret := range secrets {
 			for i := 0; i+16 <= len(secret); i += 4 {
 				if bytes.Contains(left[:], secret[i:i+16]) {
-					t.Fatalf("%s: byte %d of %s is on the stack", when, i, what)
+					found = fmt.Sprintf("%s, byte %d of %s", when, i, what)
 				}
 			}
 		}
 	}
-	r := newRandom(t)
-	for _, k := range allChainKernels() {
-		for _, n := range []int{1, 2, 3, 4, 7, 16, 31, 40} {
-			chains := make([]Chain, n)
-			for i := range chains {
-				password := draw(r, 60)
-				deepStack()
-				chains[i].Start(password, password[:20], uint32(i))
-				stackBelow(left)
-				find("Start", map[string][]byte{"the password": password})
-				find("Start", formsOf(ChainsGeneric, chains[i:i+1]))
-			}
-			before := formsOf(k, chains)
-			deepStack()
-			err := Iterate(k, chains, 3)
-			stackBelow(left)
-			if err != nil {
-				t.Fatal(err)
-			}
-			find(fmt.Sprintf("%v, %d chains", k, n), before)
-			find(fmt.Sprintf("%v, %d chains, after", k, n), formsOf(k, chains))
-		}
+	chains := make([]Chain, n)
+	for i := range chains {
+		password := draw(r, 60)
+		deepStack()
+		chains[i].Start(password, password[:20], uint32(i))
+		stackBelow(left)
+		find("at the start", map[string][]byte{"the password": password})
+		find("at the start", formsOf(ChainsGeneric, chains[i:i+1]))
 	}
+	before := formsOf(k, chains)
+	deepStack()
+	err := Iterate(k, chains, 3)
+	stackBelow(left)
+	if err != nil {
+		t.Fatal(err)
+	}
+	find("before", before)
+	find("after", formsOf(k, chains))
+	return found
 }
 
 // TestChainsAtGuardPages puts chains at both ends of memory.
