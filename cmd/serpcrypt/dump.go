@@ -26,9 +26,23 @@ func dumpCommand() *cli.Command {
 	}
 }
 
-// runDump takes no lock, so that an open container can be looked at. A header
-// with a fault in it is shown all the same, but the fault decides the end.
 func runDump(c *cli.Context) error {
+	return showHeader(c, func(path string, h *volume.Header, times map[int]unlockTimes) error {
+		if !c.Bool("json") {
+			return writeHeader(screen.out, path, h, times)
+		}
+		d, err := newHeaderDocument(path, h, times)
+		if err != nil {
+			return err
+		}
+		return printJSON(d)
+	})
+}
+
+// showHeader has show print the header of the CONTAINER, with the times to unlock
+// it. It takes no lock, so that an open container can be looked at. A header with a
+// fault in it is shown all the same, but the fault decides the end.
+func showHeader(c *cli.Context, show func(path string, h *volume.Header, times map[int]unlockTimes) error) error {
 	args, err := exactArgs(c, "CONTAINER")
 	if err != nil {
 		return err
@@ -50,15 +64,7 @@ func runDump(c *cli.Context) error {
 		}
 	}
 	warnOfHeader(path, h)
-	if c.Bool("json") {
-		var d *headerDocument
-		if d, err = newHeaderDocument(path, h, times); err == nil {
-			err = printJSON(d)
-		}
-	} else {
-		err = writeHeader(screen.out, path, h, times)
-	}
-	if err != nil {
+	if err := show(path, h, times); err != nil {
 		return err
 	}
 	return fault

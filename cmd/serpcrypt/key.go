@@ -62,36 +62,13 @@ type keyListDocument struct {
 }
 
 func runKeyList(c *cli.Context) error {
-	args, err := exactArgs(c, "CONTAINER")
-	if err != nil {
-		return err
-	}
-	path := args[0]
-	file, err := peekContainer(c, path)
-	if err != nil {
-		return err
-	}
-	defer file.close()
-	h, fault := readToShow(file.headerStores())
-	if h == nil {
-		return fault
-	}
-	var times map[int]unlockTimes
-	if fault == nil && countSlots(h) > 0 {
-		if times, err = estimateUnlock(c.Context, h); err != nil {
-			return err
+	return showHeader(c, func(path string, h *volume.Header, times map[int]unlockTimes) error {
+		if c.Bool("json") {
+			return printJSON(keyListDocument{path, h.Type, slotDocuments(h, times), countRoom(h)})
 		}
-	}
-	warnOfHeader(path, h)
-	if c.Bool("json") {
-		err = printJSON(keyListDocument{path, h.Type, slotDocuments(h, times), countRoom(h)})
-	} else {
 		showKeySlots(h, times)
-	}
-	if err != nil {
-		return err
-	}
-	return fault
+		return nil
+	})
 }
 
 // showKeySlots prints a line for each key slot.
