@@ -1,7 +1,9 @@
 #!/bin/bash
 # fuzz.sh TIME PACKAGE... - runs each fuzz target of the packages for TIME, as in
-# "go test -fuzztime", from its seeds and from what earlier runs have found; and
-# prints a line for each. Every package must have one.
+# "go test -fuzztime" (1h, or 20000x for a number of executions), from its seeds
+# and from what earlier runs have found; and prints a line for each. Every package
+# must have one. After a time, unlike a number, Go now and then calls a run failed
+# that was ended in the middle of an execution.
 . "$(dirname "$0")/common.sh"
 need_go
 [ $# -ge 2 ] || die "usage: fuzz.sh TIME PACKAGE..."
