@@ -117,10 +117,12 @@ func (f *files) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse
 	}
 	out.OpenFlags = fuse.FOPEN_DIRECT_IO | fuse.FOPEN_PARALLEL_DIRECT_WRITES
 	f.use.openFiles.Add(1)
+	f.use.requests.Add(1)
 	return fuse.OK
 }
 
 func (f *files) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
+	f.use.requests.Add(1)
 	off := int64(in.Offset)
 	if off < 0 {
 		return nil, fuse.EINVAL
@@ -133,10 +135,12 @@ func (f *files) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadR
 			return nil, errno(err)
 		}
 	}
+	f.use.readBytes.Add(int64(len(buf)))
 	return fuse.ReadResultData(buf), fuse.OK
 }
 
 func (f *files) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
+	f.use.requests.Add(1)
 	if f.options.ReadOnly {
 		return 0, fuse.EROFS
 	}
@@ -164,11 +168,14 @@ func (f *files) writeAt(data []byte, off int64) error {
 	if err != nil {
 		f.use.writeErrors.Add(1)
 		f.options.Log.Printf("write of %d bytes at %d: %v", len(data), off, err)
+		return err
 	}
-	return err
+	f.use.writtenBytes.Add(int64(len(data)))
+	return nil
 }
 
 func (f *files) Fsync(_ <-chan struct{}, _ *fuse.FsyncIn) fuse.Status {
+	f.use.requests.Add(1)
 	if f.options.ReadOnly {
 		return fuse.OK
 	}
@@ -180,6 +187,7 @@ func (f *files) Fsync(_ <-chan struct{}, _ *fuse.FsyncIn) fuse.Status {
 }
 
 func (f *files) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
+	f.use.requests.Add(1)
 	if f.options.ReadOnly {
 		return fuse.EROFS
 	}
@@ -215,9 +223,15 @@ func (f *files) zero(off, n int64) error {
 
 // Release only counts: closing a file is no sync. For the same reason there is
 // no Flush, and its default answer tells the kernel not to ask again.
-func (f *files) Release(<-chan struct{}, *fuse.ReleaseIn) { f.use.openFiles.Add(-1) }
+func (f *files) Release(<-chan struct{}, *fuse.ReleaseIn) {
+	f.use.openFiles.Add(-1)
+	f.use.requests.Add(1)
+}
 
-func (f *files) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status { return fuse.OK }
+func (f *files) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status {
+	f.use.requests.Add(1)
+	return fuse.OK
+}
 
 func (f *files) ReleaseDir(*fuse.ReleaseIn) {}
 

@@ -89,9 +89,30 @@ type Server struct {
 
 // use is what happens in a mount.
 type use struct {
-	discards    atomic.Bool // are allowed
-	openFiles   atomic.Int64
-	writeErrors atomic.Int64
+	discards     atomic.Bool // are allowed
+	openFiles    atomic.Int64
+	requests     atomic.Int64
+	readBytes    atomic.Int64
+	writtenBytes atomic.Int64
+	writeErrors  atomic.Int64
+}
+
+// Counts are what there has been in a mount so far.
+type Counts struct {
+	// Requests that need the volume, or begin or end a use of its file. What
+	// only asks for sizes or free space is none.
+	Requests     int64
+	ReadBytes    int64
+	WrittenBytes int64
+}
+
+// Counts returns what there has been so far.
+func (s *Server) Counts() Counts {
+	return Counts{
+		Requests:     s.use.requests.Load(),
+		ReadBytes:    s.use.readBytes.Load(),
+		WrittenBytes: s.use.writtenBytes.Load(),
+	}
 }
 
 // Ended is closed when the mount is gone and the last request has been answered.

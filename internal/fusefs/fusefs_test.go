@@ -396,6 +396,52 @@ func TestAllowDiscards(t *testing.T) {
 	}
 }
 
+func TestCounts(t *testing.T) {
+	m := &memory{data: make([]byte, 64<<10)}
+	s, path := testMount(t, m, Options{Discards: true})
+	expect := func(what string, used bool, do func() error, read, written int64) {
+		t.Helper()
+		before := s.Counts()
+		if err := do(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		after := s.Counts()
+		if (after.Requests > before.Requests) != used {
+			t.Errorf("%s: %d requests before, %d after; a use: %t", what, before.Requests, after.Requests, used)
+		}
+		if r, w := after.ReadBytes-before.ReadBytes, after.WrittenBytes-before.WrittenBytes; r != read || w != written {
+			t.Errorf("%s counts as %d bytes read and %d written, want %d and %d", what, r, w, read, written)
+		}
+	}
+	expect("asking for free space", false, func() error { return unix.Statfs(path, new(unix.Statfs_t)) }, 0, 0)
+	var fd int
+	expect("open", true, func() (err error) { fd, err = unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0); return err }, 0, 0)
+	defer unix.Close(fd)
+	expect("read", true, func() error { _, err := unix.Pread(fd, make([]byte, 5000), 3); return err }, 5000, 0)
+	expect("read over the end", true, func() error { _, err := unix.Pread(fd, make([]byte, 8192), int64(len(m.data)-4096)); return err }, 4096, 0)
+	expect("write", true, func() error { _, err := unix.Pwrite(fd, make([]byte, 700), 9); return err }, 0, 700)
+	expect("sync", true, func() error { return unix.Fsync(fd) }, 0, 0)
+	expect("discard", true, func() error {
+		return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, 4096)
+	}, 0, 0)
+	expect("list", true, func() error {
+		dir, err := unix.Open(filepath.Dir(path), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			err = unix.Close(dir)
+		}
+		return err
+	}, 0, 0)
+	m.Lock()
+	m.writeErr = unix.ENOSPC
+	m.Unlock()
+	expect("a write that fails", true, func() error {
+		if _, err := unix.Pwrite(fd, make([]byte, 512), 0); err != unix.ENOSPC {
+			return fmt.Errorf("%w instead of ENOSPC", err)
+		}
+		return nil
+	}, 0, 0)
+}
+
 func TestReadOnly(t *testing.T) {
 	m := &memory{data: bytes.Repeat([]byte{3}, 4096)}
 	_, path := testMount(t, m, Options{ReadOnly: true})
