@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"serpcrypt/internal/bench"
+	"serpcrypt/internal/load"
 )
 
 func benchCommand() *cli.Command {
@@ -74,7 +75,7 @@ func benchLoadCommand() *cli.Command {
 		Name:   benchLoadName,
 		Hidden: true,
 		Usage:  "make requests (started by bench)",
-		Action: func(*cli.Context) error { return bench.ServeLoad(os.Stdin, os.Stdout) },
+		Action: func(*cli.Context) error { return load.Serve(os.Stdin, os.Stdout) },
 	}
 }
 

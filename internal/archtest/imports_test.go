@@ -20,7 +20,7 @@ const module = "serpcrypt"
 // those of layers below its own.
 var layers = [][]string{
 	{"internal/secret", "internal/cpucycles", "internal/fsprobe", "internal/skip", "internal/faultstore",
-		"internal/fusefs", "internal/loopdev", "internal/whirlpool", "internal/archtest", "internal/asmtest"},
+		"internal/fusefs", "internal/loopdev", "internal/load", "internal/whirlpool", "internal/archtest", "internal/asmtest"},
 	{"cipher/serpent", "hash/sha1", "internal/golden"},
 	{"internal/hashes"},
 	{"cipher/modes", "kdf"},

@@ -26,7 +26,7 @@ type Options struct {
 	Kernel   serpent.Kernel        // the only one to report on; Auto: all that there are
 	Each     time.Duration         // for each measurement
 	Progress func(done, total int) // tells how many measurements are through; may be nil
-	Load     func() *exec.Cmd      // a program that does ServeLoad on its standard input and output
+	Load     func() *exec.Cmd      // a program that does load.Serve on its standard input and output
 }
 
 // DefaultEach gives medians of some hundred batches.

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"serpcrypt/internal/load"
 )
 
 const loadEnv = "SERPCRYPT_TEST_SERVES_LOAD"
@@ -14,7 +16,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(loadEnv) == "" {
 		os.Exit(m.Run())
 	}
-	if err := ServeLoad(os.Stdin, os.Stdout); err != nil {
+	if err := load.Serve(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

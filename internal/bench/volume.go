@@ -18,6 +18,7 @@ import (
 	"serpcrypt/cipher/serpent"
 	"serpcrypt/internal/cpucycles"
 	"serpcrypt/internal/fusefs"
+	"serpcrypt/internal/load"
 	"serpcrypt/volume"
 )
 
@@ -61,7 +62,7 @@ type stage struct {
 	report  *Report
 	storage string
 	program func() *exec.Cmd // for the load
-	load    *load
+	load    *load.Process
 	file    *os.File
 	onExt4  bool // the volumes have file systems
 	null    *lane
@@ -150,7 +151,7 @@ func (s *stage) build(o Options) (err error) {
 		return err
 	}
 	s.undo = fusefs.MakeRoom()
-	return s.fill(inherited(0), volumeBytes, false)
+	return s.fill(load.Inherited(0), volumeBytes, false)
 }
 
 // show has the load use the volumes.
@@ -165,7 +166,7 @@ func (s *stage) show() error {
 		return err
 	}
 	defer inSerpent.Close()
-	s.load, err = startLoad(s.program(), s.file, null, inSerpent)
+	s.load, err = load.Start(s.program(), s.file, null, inSerpent)
 	return err
 }
 
@@ -200,14 +201,14 @@ func (s *stage) check() error {
 
 // fill writes a file from its beginning.
 func (s *stage) fill(path string, size int64, direct bool) error {
-	_, err := s.load.do(loadOrder{Path: path, Area: size, Write: true, Direct: direct, Bytes: loadMaxBytes, Depth: 1, Once: true})
+	_, err := s.load.Do(load.Order{Path: path, Area: size, Write: true, Direct: direct, Bytes: load.MaxBytes, Depth: 1, Once: true})
 	return err
 }
 
 func (s *stage) close() error {
 	var errs []error
 	if s.load != nil {
-		errs = append(errs, s.load.close())
+		errs = append(errs, s.load.Close())
 	}
 	if s.file != nil {
 		errs = append(errs, s.file.Close())
@@ -301,9 +302,9 @@ func (s *stage) measure(ctx context.Context, each time.Duration, t volumeTask) e
 }
 
 // run does the task for so long. cycles are the server's, of all cores, per byte.
-func (s *stage) run(r rival, t volumeTask, d time.Duration) (a loadAnswer, cycles float64, err error) {
-	o := loadOrder{
-		Path: inherited(r.file), Area: volumeBytes, Write: t.op == "write", Random: t.pattern == "random",
+func (s *stage) run(r rival, t volumeTask, d time.Duration) (a load.Answer, cycles float64, err error) {
+	o := load.Order{
+		Path: load.Inherited(r.file), Area: volumeBytes, Write: t.op == "write", Random: t.pattern == "random",
 		Bytes: t.bytes, Depth: t.depth, Time: d,
 	}
 	if r.lane != nil {
@@ -313,7 +314,7 @@ func (s *stage) run(r rival, t volumeTask, d time.Duration) (a loadAnswer, cycle
 		o.Area, o.Direct = ext4Area(), true
 	}
 	before := cpucycles.ProcessTime()
-	if a, err = s.load.do(o); err != nil {
+	if a, err = s.load.Do(o); err != nil {
 		return a, 0, fmt.Errorf("volume: %s, %s: %w", r.path, r.kernel, err)
 	}
 	used := cpucycles.ProcessTime() - before
@@ -324,25 +325,25 @@ func (s *stage) run(r rival, t volumeTask, d time.Duration) (a loadAnswer, cycle
 // each.
 func (s *stage) makeExt4() error {
 	s.onExt4 = true
-	null, err := makeExt4(s.load.holds(1))
+	null, err := makeExt4(s.load.Holds(1))
 	if err != nil {
 		return fmt.Errorf("volume: %w", err)
 	}
 	defer null.Close()
-	inSerpent, err := makeExt4(s.load.holds(2))
+	inSerpent, err := makeExt4(s.load.Holds(2))
 	if err != nil {
 		return fmt.Errorf("volume: %w", err)
 	}
 	defer inSerpent.Close()
-	if err := s.load.close(); err != nil {
+	if err := s.load.Close(); err != nil {
 		return fmt.Errorf("volume: %w", err)
 	}
-	if s.load, err = startLoad(s.program(), s.file, null, inSerpent); err != nil {
+	if s.load, err = load.Start(s.program(), s.file, null, inSerpent); err != nil {
 		return fmt.Errorf("volume: %w", err)
 	}
 	for _, r := range s.rivals(pathExt4)[:2] {
 		r.lane.now.Store(r.volume)
-		if err := s.fill(inherited(r.file), ext4Area(), true); err != nil {
+		if err := s.fill(load.Inherited(r.file), ext4Area(), true); err != nil {
 			return fmt.Errorf("volume: %w", err)
 		}
 	}

@@ -1,4 +1,7 @@
-package bench
+// Package load makes requests of a file, many at a time, in a process of its
+// own: one that serves a file and waits for it at once has threads in the way
+// of each other.
+package load
 
 import (
 	"encoding/json"
@@ -16,86 +19,92 @@ import (
 )
 
 const (
-	loadMaxBytes = 1 << 20 // of a request
-	loadMaxDepth = 32
+	MaxBytes = 1 << 20 // of a request
+	MaxDepth = 32
 )
 
-// loadOrder says which requests to make of a file, and for how long. They begin
-// at multiples of their size.
-type loadOrder struct {
+// Order says which requests to make of a file, and for how long. They begin at
+// multiples of their size.
+type Order struct {
 	Path   string
 	Area   int64 // bytes from the file's start that are used
 	Write  bool
 	Random bool
 	Direct bool // past the page cache
+	Fresh  bool // the page cache forgets the file first, before the time begins
+	Sync   bool // in the end, as part of the time
 	Bytes  int  // of a request
 	Depth  int  // requests at a time, each by a thread of its own
 	Time   time.Duration
 	Once   bool // as much as the area, in place of all during Time
 }
 
-// loadAnswer is what became of an order.
-type loadAnswer struct {
+// Answer is what became of an order.
+type Answer struct {
 	Bytes int64
 	Time  time.Duration
-	Error string
+	Error string `json:",omitempty"` // Do returns it as an error
 }
 
-// ServeLoad makes requests as the orders that come from r say, and answers to
-// w, until r ends. It is for a process of its own: one that serves a file and
-// waits for it at once has threads in the way of each other.
-func ServeLoad(r io.Reader, w io.Writer) error {
+// Serve makes requests as the orders that come from r say, and answers to w,
+// until r ends.
+func Serve(r io.Reader, w io.Writer) error {
 	// A thread that waits for a request keeps others from running for a while,
 	// unless there is room for all.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(loadMaxDepth + 2))
-	buffers, err := newLoadBuffers()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(MaxDepth + 2))
+	b, err := newBuffers()
 	if err != nil {
 		return err
 	}
-	defer buffers.close()
+	defer b.close()
 	in, out := json.NewDecoder(r), json.NewEncoder(w)
 	for {
-		var o loadOrder
+		var o Order
 		if err := in.Decode(&o); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("bench: load: %w", err)
+			return fmt.Errorf("load: %w", err)
 		}
-		a, err := o.make(buffers)
+		a, err := o.make(b)
 		if err != nil {
 			a.Error = err.Error()
 		}
 		if err := out.Encode(a); err != nil {
-			return fmt.Errorf("bench: load: %w", err)
+			return fmt.Errorf("load: %w", err)
 		}
 	}
 }
 
-// loadBuffers has room for each request of the greatest depth, in whole pages.
-type loadBuffers []byte
+// buffers have room for each request of the greatest depth, in whole pages.
+type buffers []byte
 
-func newLoadBuffers() (loadBuffers, error) {
-	b, err := unix.Mmap(-1, 0, loadMaxBytes*loadMaxDepth, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+func newBuffers() (buffers, error) {
+	b, err := unix.Mmap(-1, 0, MaxBytes*MaxDepth, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
-		return nil, fmt.Errorf("bench: load: %w", err)
+		return nil, fmt.Errorf("load: %w", err)
 	}
 	rand.NewChaCha8([32]byte{}).Read(b)
 	return b, nil
 }
 
-func (b loadBuffers) at(i int) []byte { return b[i*loadMaxBytes:][:loadMaxBytes] }
+func (b buffers) at(i int) []byte { return b[i*MaxBytes:][:MaxBytes] }
 
-func (b loadBuffers) close() { _ = unix.Munmap(b) }
+func (b buffers) close() { _ = unix.Munmap(b) }
 
-func (o *loadOrder) make(buffers loadBuffers) (loadAnswer, error) {
-	if o.Bytes < 1 || o.Bytes > loadMaxBytes || o.Depth < 1 || o.Depth > loadMaxDepth || o.Area < int64(o.Bytes) {
-		return loadAnswer{}, fmt.Errorf("%d requests of %d bytes in %d", o.Depth, o.Bytes, o.Area)
+func (o *Order) make(b buffers) (Answer, error) {
+	if o.Bytes < 1 || o.Bytes > MaxBytes || o.Depth < 1 || o.Depth > MaxDepth || o.Area < int64(o.Bytes) {
+		return Answer{}, fmt.Errorf("%d requests of %d bytes in %d", o.Depth, o.Bytes, o.Area)
 	}
 	fd, err := o.open()
 	if err != nil {
-		return loadAnswer{}, err
+		return Answer{}, err
 	}
 	defer unix.Close(fd)
+	if o.Fresh {
+		if err := unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED); err != nil {
+			return Answer{}, fmt.Errorf("fadvise: %w", err)
+		}
+	}
 	var taken, bytes atomic.Int64
 	errs := make([]error, o.Depth)
 	start := time.Now()
@@ -108,7 +117,7 @@ func (o *loadOrder) make(buffers loadBuffers) (loadAnswer, error) {
 				if !ok {
 					return
 				}
-				if errs[i] = o.request(fd, buffers.at(i)[:o.Bytes], off); errs[i] != nil {
+				if errs[i] = o.request(fd, b.at(i)[:o.Bytes], off); errs[i] != nil {
 					return
 				}
 				bytes.Add(int64(o.Bytes))
@@ -119,10 +128,13 @@ func (o *loadOrder) make(buffers loadBuffers) (loadAnswer, error) {
 		})
 	}
 	all.Wait()
-	return loadAnswer{Bytes: bytes.Load(), Time: time.Since(start)}, errors.Join(errs...)
+	if o.Sync {
+		errs = append(errs, unix.Fsync(fd))
+	}
+	return Answer{Bytes: bytes.Load(), Time: time.Since(start)}, errors.Join(errs...)
 }
 
-func (o *loadOrder) open() (int, error) {
+func (o *Order) open() (int, error) {
 	flags := unix.O_RDWR | unix.O_CLOEXEC
 	if o.Direct {
 		flags |= unix.O_DIRECT
@@ -136,7 +148,7 @@ func (o *loadOrder) open() (int, error) {
 
 // places returns where the next request of a thread goes, and whether there is
 // one. In sequence, the threads take turns.
-func (o *loadOrder) places(thread uint64, taken *atomic.Int64) func() (int64, bool) {
+func (o *Order) places(thread uint64, taken *atomic.Int64) func() (int64, bool) {
 	n := o.Area / int64(o.Bytes)
 	if o.Random {
 		r := rand.New(rand.NewPCG(thread, uint64(time.Now().UnixNano())))
@@ -148,7 +160,7 @@ func (o *loadOrder) places(thread uint64, taken *atomic.Int64) func() (int64, bo
 	}
 }
 
-func (o *loadOrder) request(fd int, p []byte, off int64) error {
+func (o *Order) request(fd int, p []byte, off int64) error {
 	name, do := "read", unix.Pread
 	if o.Write {
 		name, do = "write", unix.Pwrite
