@@ -113,25 +113,34 @@ func (a Argon2) Key(ctx context.Context, password, salt []byte, keyLen int) (*se
 		return nil, err
 	}
 	// The caller may wipe its own while the work goes on.
-	ownPassword, ownSalt := secretCopy(password), slices.Clone(salt)
+	ownPassword, err := secret.Copy(password)
+	if err != nil {
+		return nil, fmt.Errorf("kdf: %w", err)
+	}
+	key, err := secret.New(keyLen)
+	if err != nil {
+		ownPassword.Close()
+		return nil, fmt.Errorf("kdf: %w", err)
+	}
+	ownSalt := slices.Clone(salt)
 	return abandonable(ctx, func() *secret.Buffer {
 		defer ownPassword.Close()
-		return a.deriveByLibrary(ownPassword.Bytes(), ownSalt, keyLen)
+		a.deriveByLibrary(key.Bytes(), ownPassword.Bytes(), ownSalt)
+		return key
 	})
 }
 
-func (a Argon2) deriveByLibrary(password, salt []byte, keyLen int) *secret.Buffer {
+func (a Argon2) deriveByLibrary(key, password, salt []byte) {
 	derive := argon2.IDKey
 	if a.Variant == Argon2i {
 		derive = argon2.Key
 	}
-	derived := derive(password, salt, uint32(a.Time), uint32(a.Memory), uint8(a.CPUs), uint32(keyLen))
-	key := secretCopy(derived)
+	derived := derive(password, salt, uint32(a.Time), uint32(a.Memory), uint8(a.CPUs), uint32(len(key)))
+	copy(key, derived)
 	secret.Wipe(derived)
 	// The next derivation should find this one's memory free, and nobody what
 	// is in it.
 	debug.FreeOSMemory()
-	return key
 }
 
 // abandonable returns what work returns, or the error of ctx if that is done

@@ -47,7 +47,7 @@ func deriveByLibrary(ctx context.Context, newHash func() hash.Hash, job Job) (ke
 	w.look()
 	salt := slices.Clone(job.Salt) // will be wiped with all that the hash is given
 	derived := pbkdf2.Key(job.Password, salt, job.Iterations, job.KeyLen, func() hash.Hash { return w.add(newHash()) })
-	return secretCopy(derived), nil
+	return secret.Copy(derived)
 }
 
 // watch looks after the hashes that the library makes: it stops them when the

@@ -40,9 +40,9 @@ type Derived struct {
 // PBKDF2 derives one key, as Derive does.
 func PBKDF2(ctx context.Context, hash string, job Job) (*secret.Buffer, error) {
 	var key *secret.Buffer
-	err := Derive(ctx, hash, []Job{job}, func(ready []Derived) error {
-		key = secretCopy(ready[0].Key)
-		return nil
+	err := Derive(ctx, hash, []Job{job}, func(ready []Derived) (err error) {
+		key, err = secret.Copy(ready[0].Key)
+		return err
 	})
 	return key, err
 }
@@ -109,10 +109,4 @@ func cheapestFirst(jobs []Job) ([]int, error) {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(jobs[a].Iterations, jobs[b].Iterations) })
 	return order, nil
-}
-
-func secretCopy(b []byte) *secret.Buffer {
-	own := secret.New(len(b))
-	copy(own.Bytes(), b)
-	return own
 }

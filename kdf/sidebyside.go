@@ -37,7 +37,10 @@ func deriveSideBySide(ctx context.Context, k sha1.ChainKernel, jobs []Job, order
 		last := first + (jobs[i].KeyLen+sha1.Size-1)/sha1.Size
 		r.jobs = append(r.jobs, rowJob{i, jobs[i].KeyLen, jobs[i].Iterations - 1, first, last})
 	}
-	chains, free := secret.Slice[sha1.Chain](r.end(len(r.jobs)))
+	chains, free, err := secret.Slice[sha1.Chain](r.end(len(r.jobs)))
+	if err != nil {
+		return fmt.Errorf("kdf: %w", err)
+	}
 	defer free()
 	r.chains = chains
 	r.plan()
@@ -142,7 +145,10 @@ func (r *row) handOut(ready func([]Derived) error) error {
 		bytes += r.jobs[end].keyLen
 		end++
 	}
-	keys := secret.New(bytes)
+	keys, err := secret.New(bytes)
+	if err != nil {
+		return fmt.Errorf("kdf: %w", err)
+	}
 	defer keys.Close()
 	var derived []Derived
 	rest := keys.Bytes()

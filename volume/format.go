@@ -181,7 +181,10 @@ func Format(ctx context.Context, at Stores, passphrase []byte, p Params) (*Forma
 	if err := d.clear(ctx, at.Header); err != nil {
 		return nil, err
 	}
-	key := newVolumeKey(p)
+	key, err := newVolumeKey(p)
+	if err != nil {
+		return nil, err
+	}
 	if err := d.seal(ctx, at.Header, key.Bytes(), passphrase, p); err != nil {
 		key.Close()
 		if ctx.Err() != nil {
@@ -192,13 +195,16 @@ func Format(ctx context.Context, at Stores, passphrase []byte, p Params) (*Forma
 	return &Formatted{at, d, d.container(location), key}, nil
 }
 
-func newVolumeKey(p Params) *secret.Buffer {
+func newVolumeKey(p Params) (*secret.Buffer, error) {
 	if p.VolumeKey != nil {
-		return secretCopy(p.VolumeKey)
+		return secret.Copy(p.VolumeKey)
 	}
-	key := secret.New(p.KeyBits / 8)
+	key, err := secret.New(p.KeyBits / 8)
+	if err != nil {
+		return nil, err
+	}
 	rand.Read(key.Bytes())
-	return key
+	return key, nil
 }
 
 // destroyOldHeaders waits for those who are changing one: they would write it

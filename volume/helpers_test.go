@@ -13,6 +13,7 @@ import (
 
 	"serpcrypt/cipher/serpent"
 	"serpcrypt/internal/faultstore"
+	"serpcrypt/internal/secret"
 )
 
 var (
@@ -28,6 +29,14 @@ var quick2 = Params{Type: TypeLUKS2, Cipher: "serpent-cbc-essiv:sha256", KeyBits
 
 // quickKey is a key slot like those.
 var quickKey = KeyParams{Iterations: 1000}
+
+func secretCopy(b []byte) *secret.Buffer {
+	own, err := secret.Copy(b)
+	if err != nil {
+		panic(err)
+	}
+	return own
+}
 
 // newStore returns a disk full of bytes that are not zero.
 func newStore(size int64) *faultstore.Store {

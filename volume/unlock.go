@@ -172,11 +172,9 @@ func CheckKey(ctx context.Context, at Stores, key []byte) (*Key, error) {
 	if err := c.checkKey(ctx, key); err != nil {
 		return nil, err
 	}
-	return &Key{secretCopy(key), AnySlot}, nil
-}
-
-func secretCopy(b []byte) *secret.Buffer {
-	own := secret.New(len(b))
-	copy(own.Bytes(), b)
-	return own
+	own, err := secret.Copy(key)
+	if err != nil {
+		return nil, err
+	}
+	return &Key{own, AnySlot}, nil
 }

@@ -181,7 +181,7 @@ func (c *listContainer) openSlots(_ context.Context, slots []int, _ []byte) (int
 		c.events = append(c.events, fmt.Sprint("try ", slots))
 	}
 	if slices.Contains(slots, c.opens) {
-		return c.opens, secret.New(64), nil
+		return c.opens, secretCopy(make([]byte, 64)), nil
 	}
 	return noSlot, nil, ErrPassphrase
 }

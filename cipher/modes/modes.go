@@ -104,7 +104,9 @@ func New(spec string, key []byte, sectorSize int, kernel serpent.Kernel) (*Secto
 		iv:         ivKind(slices.Index(ivNames, parsed.IV)),
 		sectorSize: sectorSize,
 	}
-	s.keys, s.freeKeys = secret.Value[keys]()
+	if s.keys, s.freeKeys, err = secret.Value[keys](); err != nil {
+		return nil, fmt.Errorf("modes: %w", err)
+	}
 	clearStack() // lest it grows, and its old place keeps what was there
 	err = s.setKeys(key, parsed, kernel)
 	clearStack()
@@ -165,10 +167,13 @@ func newESSIVKey(key []byte, spec Spec) (*secret.Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
+	digest, err := secret.New(maxCipherKeySize)
+	if err != nil {
+		return nil, err
+	}
 	h := newHash()
 	defer hashes.Wipe(h)
 	h.Write(key)
-	digest := secret.New(maxCipherKeySize)
 	n := len(h.Sum(digest.Bytes()[:0]))
 	switch {
 	case spec.Cipher != serpentName:

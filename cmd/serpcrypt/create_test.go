@@ -26,7 +26,10 @@ func (b *badSync) Sync() error {
 
 // TestCreateHeedsEachSync: whichever sync fails, no container is published.
 func TestCreateHeedsEachSync(t *testing.T) {
-	passphrase := secret.New(8)
+	passphrase, err := secret.New(8)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer passphrase.Close()
 	for failing := 1; ; failing++ {
 		want := &creation{

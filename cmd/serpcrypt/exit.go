@@ -133,7 +133,7 @@ func hintOf(err error) string {
 		return "cryptsetup may know what that is; serpcrypt dump shows the header"
 	case errors.As(err, &foreign):
 		return "--force restores it all the same"
-	case errors.As(err, &memory):
+	case errors.Is(err, syscall.ENOMEM), errors.As(err, &memory):
 		return "close other programs, or use a machine with more memory"
 	case errors.Is(err, fs.ErrPermission):
 		return hintPermission

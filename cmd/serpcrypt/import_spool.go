@@ -36,7 +36,10 @@ type spool struct {
 // newSpool reads all of r into a file in folder. More than limit bytes are
 // volume.ErrTooLong.
 func newSpool(ctx context.Context, r io.Reader, folder string, limit int64, k serpent.Kernel, update func(done int64)) (*spool, error) {
-	key := secret.New(spoolKeySize)
+	key, err := secret.New(spoolKeySize)
+	if err != nil {
+		return nil, err
+	}
 	defer key.Close()
 	rand.Read(key.Bytes())
 	cipher, err := modes.New("serpent-xts-plain64", key.Bytes(), spoolSector, k)

@@ -222,7 +222,10 @@ func askPassphrase(ctx context.Context, t *terminal, r keyRequest, tries int, de
 
 // readFirstLine reads up to the first newline and nothing beyond it.
 func readFirstLine(r *interruptible) (*secret.Buffer, error) {
-	line := secret.New(maxPassphrase)
+	line, err := secret.New(maxPassphrase)
+	if err != nil {
+		return nil, err
+	}
 	for n := 0; ; n++ {
 		b, err := r.readByte()
 		switch {
@@ -270,8 +273,12 @@ func readKeyFile(ctx context.Context, path string, offset, size int64) (*secret.
 
 // skipBytes reads over n bytes; they may be part of a key.
 func skipBytes(r io.Reader, n int64) error {
-	all, waste := n, secret.New(4096)
+	waste, err := secret.New(4096)
+	if err != nil {
+		return err
+	}
 	defer waste.Close()
+	all := n
 	for n > 0 {
 		got, err := r.Read(waste.Bytes()[:min(n, int64(waste.Len()))])
 		n -= int64(got)
@@ -292,11 +299,18 @@ func readSecretly(r io.Reader, size int64) (*secret.Buffer, error) {
 	if limit == 0 {
 		limit = maxKeyFile + 1
 	}
-	b := secret.New(int(min(limit, 64<<10)))
+	b, err := secret.New(int(min(limit, 64<<10)))
+	if err != nil {
+		return nil, err
+	}
 	n := 0
 	for int64(n) < limit {
 		if n == b.Len() {
-			larger := secret.New(int(min(limit, 2*int64(n))))
+			larger, err := secret.New(int(min(limit, 2*int64(n))))
+			if err != nil {
+				b.Close()
+				return nil, err
+			}
 			copy(larger.Bytes(), b.Bytes())
 			b.Close()
 			b = larger
@@ -312,7 +326,6 @@ func readSecretly(r io.Reader, size int64) (*secret.Buffer, error) {
 		}
 	}
 	b.Truncate(n)
-	var err error
 	switch {
 	case size > 0 && int64(n) < size:
 		err = failf(exitBad, "", "it has only %d bytes of the %d that are to be read", n, size)

@@ -37,6 +37,7 @@ type serverSettings struct {
 	AllowOther bool
 	Discards   bool // from the start
 	Foreground bool // log to standard error; end when the pipe ends
+	Quiet      bool // log only what goes wrong
 }
 
 // maxSettings is more than settings with the longest paths take.
@@ -101,7 +102,10 @@ func receiveSettings(r *os.File) (serverSettings, *secret.Buffer, error) {
 	if s.KeyBytes < 0 || s.KeyBytes > maxKeyBytes {
 		return s, nil, errors.New("settings: length of the key")
 	}
-	key := secret.New(s.KeyBytes)
+	key, err := secret.New(s.KeyBytes)
+	if err != nil {
+		return s, nil, err
+	}
 	if _, err := io.ReadFull(r, key.Bytes()); err != nil {
 		key.Close()
 		return s, nil, fmt.Errorf("settings: key: %w", err)

@@ -14,7 +14,10 @@ import (
 )
 
 func TestSettings(t *testing.T) {
-	key := secret.New(64)
+	key, err := secret.New(64)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer key.Close()
 	for i := range key.Bytes() {
 		key.Bytes()[i] = byte(i)

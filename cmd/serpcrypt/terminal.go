@@ -91,7 +91,10 @@ func (t *terminal) readSecret(ctx context.Context, question string, deadline tim
 	defer term.Restore(fd, before)
 
 	r := &interruptible{ctx: ctx, file: t.in, deadline: deadline}
-	line := secret.New(maxPassphrase)
+	line, err := secret.New(maxPassphrase)
+	if err != nil {
+		return nil, err
+	}
 	n, tooLong := 0, false
 	for {
 		b, err := t.readByte(r)

@@ -25,8 +25,9 @@ var lock struct {
 }
 
 // New returns size zero bytes. Where the limit on locked memory is too low the
-// bytes are usable all the same, and LockError tells.
-func New(size int) *Buffer {
+// bytes are usable all the same, and LockError tells. The error is that of the
+// kernel, unix.ENOMEM as a rule.
+func New(size int) (*Buffer, error) {
 	if size < 0 {
 		panic("secret: negative size")
 	}
@@ -34,7 +35,7 @@ func New(size int) *Buffer {
 	length := max(1, (size+pageSize-1)/pageSize) * pageSize
 	pages, err := unix.Mmap(-1, 0, length, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
-		panic(fmt.Sprintf("secret: no memory for %d bytes: %v", size, err))
+		return nil, fmt.Errorf("secret: no memory for %d bytes: %w", size, err)
 	}
 	if err := unix.Mlock(pages); err != nil {
 		lock.Lock()
@@ -47,7 +48,17 @@ func New(size int) *Buffer {
 	// made undumpable by HardenProcess.
 	_ = unix.Madvise(pages, unix.MADV_DONTDUMP)
 	_ = unix.Madvise(pages, unix.MADV_WIPEONFORK)
-	return &Buffer{pages: pages, n: size}
+	return &Buffer{pages: pages, n: size}, nil
+}
+
+// Copy returns a copy of b. Errors are those of New.
+func Copy(b []byte) (*Buffer, error) {
+	own, err := New(len(b))
+	if err != nil {
+		return nil, err
+	}
+	copy(own.Bytes(), b)
+	return own, nil
 }
 
 // Bytes returns the content. It must not be used after Close.
@@ -78,20 +89,26 @@ func (b *Buffer) Close() {
 
 // Value returns a zero T in locked memory, and the function that wipes and
 // frees it. T must not contain pointers, since the garbage collector does not
-// look there: Value panics if it does.
-func Value[T any]() (v *T, free func()) {
-	values, free := Slice[T](1)
-	return &values[0], free
+// look there: Value panics if it does. Errors are those of New.
+func Value[T any]() (v *T, free func(), err error) {
+	values, free, err := Slice[T](1)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &values[0], free, nil
 }
 
 // Slice is as Value, for n values in a row.
-func Slice[T any](n int) (values []T, free func()) {
+func Slice[T any](n int) (values []T, free func(), err error) {
 	if t := reflect.TypeFor[T](); hasPointers(t) {
 		panic("secret: " + t.String() + " contains pointers")
 	}
 	var one T
-	b := New(n * int(unsafe.Sizeof(one)))
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b.pages))), n), b.Close
+	b, err := New(n * int(unsafe.Sizeof(one)))
+	if err != nil {
+		return nil, nil, err
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b.pages))), n), b.Close, nil
 }
 
 func hasPointers(t reflect.Type) bool {

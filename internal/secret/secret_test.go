@@ -3,7 +3,9 @@ package secret
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"strings"
@@ -15,7 +17,7 @@ import (
 
 func TestNewGivesZeroedLockedUndumpedMemory(t *testing.T) {
 	for _, size := range []int{0, 1, 64, 4096, 4097, 256000} {
-		b := New(size)
+		b := newBuffer(t, size)
 		if len(b.Bytes()) != size || b.Len() != size {
 			t.Fatalf("New(%d): %d bytes, Len %d", size, len(b.Bytes()), b.Len())
 		}
@@ -33,6 +35,39 @@ func TestNewGivesZeroedLockedUndumpedMemory(t *testing.T) {
 			}
 		}
 		b.Close()
+	}
+}
+
+func newBuffer(t *testing.T, size int) *Buffer {
+	t.Helper()
+	b, err := New(size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestCopy(t *testing.T) {
+	original := []byte("of all bytes")
+	b, err := Copy(original)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	clear(original)
+	if string(b.Bytes()) != "of all bytes" {
+		t.Errorf("got %q", b.Bytes())
+	}
+}
+
+// TestNoMemory: whoever asks for more than there is can say so and go on.
+func TestNoMemory(t *testing.T) {
+	tooMuch := math.MaxInt - 2*unix.Getpagesize()
+	if b, err := New(tooMuch); b != nil || !errors.Is(err, unix.ENOMEM) {
+		t.Errorf("New(%d): %v, want %v", tooMuch, err, unix.ENOMEM)
+	}
+	if s, free, err := Slice[[1 << 20]byte](tooMuch >> 20); s != nil || free != nil || !errors.Is(err, unix.ENOMEM) {
+		t.Errorf("Slice: %v, want %v", err, unix.ENOMEM)
 	}
 }
 
@@ -57,7 +92,7 @@ func vmFlags(t *testing.T, addr uintptr) string {
 }
 
 func TestTruncateAndCloseWipe(t *testing.T) {
-	b := New(100)
+	b := newBuffer(t, 100)
 	for i := range b.Bytes() {
 		b.Bytes()[i] = 0xAA
 	}
@@ -90,7 +125,10 @@ func TestValue(t *testing.T) {
 		words [7]uint32
 		_     byte
 	}
-	v, free := Value[keys]()
+	v, free, err := Value[keys]()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if *v != (keys{}) {
 		t.Errorf("not zero: %v", *v)
 	}
@@ -98,7 +136,10 @@ func TestValue(t *testing.T) {
 	free()
 	free()
 
-	row, free := Slice[keys](300) // more than a page
+	row, free, err := Slice[keys](300) // more than a page
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(row) != 300 || cap(row) != 300 {
 		t.Errorf("%d values, room for %d", len(row), cap(row))
 	}
@@ -109,9 +150,9 @@ func TestValue(t *testing.T) {
 		row[i].words[0] = 1
 	}
 	free()
-	none, free := Slice[keys](0)
-	if len(none) != 0 {
-		t.Errorf("%d values, want none", len(none))
+	none, free, err := Slice[keys](0)
+	if err != nil || len(none) != 0 {
+		t.Errorf("%d values, want none (%v)", len(none), err)
 	}
 	free()
 

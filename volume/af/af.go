@@ -65,7 +65,10 @@ func diffuseAll(dst, stripes, with []byte, hashName string) error {
 	h := newHash()
 	defer hashes.Wipe(h)
 	size := len(dst)
-	buffer := secret.New(size + h.Size())
+	buffer, err := secret.New(size + h.Size())
+	if err != nil {
+		return fmt.Errorf("af: %w", err)
+	}
 	defer buffer.Close()
 	d, digest := buffer.Bytes()[:size], buffer.Bytes()[size:]
 	for ; len(stripes) > 0; stripes = stripes[size:] {

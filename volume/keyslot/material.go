@@ -44,7 +44,10 @@ func MaterialSize(keyLen int64) int64 {
 // Seal returns the material, encrypted. It is random in part, and another each
 // time. Errors are those of af.Split and modes.New.
 func (m *Material) Seal(key, slotKey []byte) ([]byte, error) {
-	plain := m.room()
+	plain, err := m.room()
+	if err != nil {
+		return nil, fmt.Errorf("material: %w", err)
+	}
 	defer plain.Close()
 	if err := af.Split(m.stripes(plain), key, Stripes, m.Hash); err != nil {
 		return nil, err
@@ -62,7 +65,10 @@ func (m *Material) Seal(key, slotKey []byte) ([]byte, error) {
 // the volume key, if slotKey is the slot's. Errors are those of r, modes.New and
 // af.Merge.
 func (m *Material) Open(r io.ReaderAt, slotKey []byte) (*secret.Buffer, error) {
-	plain := m.room()
+	plain, err := m.room()
+	if err != nil {
+		return nil, fmt.Errorf("material: %w", err)
+	}
 	defer plain.Close()
 	if _, err := io.ReadFull(io.NewSectionReader(r, m.Offset, int64(plain.Len())), plain.Bytes()); err != nil {
 		return nil, fmt.Errorf("material: %w", err)
@@ -73,7 +79,10 @@ func (m *Material) Open(r io.ReaderAt, slotKey []byte) (*secret.Buffer, error) {
 	}
 	cipher.Decrypt(plain.Bytes(), plain.Bytes(), 0)
 	cipher.Wipe()
-	key := secret.New(m.KeyLen)
+	key, err := secret.New(m.KeyLen)
+	if err != nil {
+		return nil, fmt.Errorf("material: %w", err)
+	}
 	if err := af.Merge(key.Bytes(), m.stripes(plain), Stripes, m.Hash); err != nil {
 		key.Close()
 		return nil, err
@@ -82,7 +91,9 @@ func (m *Material) Open(r io.ReaderAt, slotKey []byte) (*secret.Buffer, error) {
 }
 
 // room is for the material in whole sectors.
-func (m *Material) room() *secret.Buffer { return secret.New(int(MaterialSize(int64(m.KeyLen)))) }
+func (m *Material) room() (*secret.Buffer, error) {
+	return secret.New(int(MaterialSize(int64(m.KeyLen))))
+}
 
 func (m *Material) stripes(room *secret.Buffer) []byte { return room.Bytes()[:m.KeyLen*Stripes] }
 

@@ -127,8 +127,10 @@ func (s *search) try(slots []int, ready []kdf.Derived) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.key == nil {
-		s.slot, s.key = opened[right], secret.New(len(keys[right]))
-		copy(s.key.Bytes(), keys[right])
+		if s.key, err = secret.Copy(keys[right]); err != nil {
+			return err
+		}
+		s.slot = opened[right]
 	}
 	s.end()
 	return nil
