@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"serpcrypt/cipher/modes"
 	"serpcrypt/cipher/serpent"
 	"serpcrypt/internal/cpucycles"
@@ -365,25 +363,9 @@ func haveExt4() bool {
 	return err == nil && slices.Contains(strings.Fields(string(known)), "ext4")
 }
 
-// volumeFolder makes a folder, in memory where there is a file system with room
-// for so many bytes, and else where temporary files go.
-func volumeFolder(room int64) (folder, storage string, err error) {
-	for _, parent := range []string{os.TempDir(), "/dev/shm", "/run/user/" + fmt.Sprint(os.Getuid())} {
-		var fs unix.Statfs_t
-		if err := unix.Statfs(parent, &fs); err != nil || fs.Type != unix.TMPFS_MAGIC || int64(fs.Bavail)*int64(fs.Bsize) < room {
-			continue
-		}
-		if folder, err = os.MkdirTemp(parent, "serpcrypt-bench-"); err == nil {
-			return folder, "tmpfs", nil
-		}
-	}
-	folder, err = os.MkdirTemp("", "serpcrypt-bench-")
-	return folder, "disk", err
-}
-
-// namelessFile makes a file where volumeFolder says.
+// namelessFile makes a file where load.Folder says.
 func namelessFile(size int64) (f *os.File, storage string, err error) {
-	folder, storage, err := volumeFolder(3 * size)
+	folder, storage, err := load.Folder(3 * size)
 	if err != nil {
 		return nil, "", err
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"serpcrypt/internal/fusefs"
+	"serpcrypt/internal/load"
 	"serpcrypt/internal/loopdev"
 	"serpcrypt/volume"
 )
@@ -39,7 +40,7 @@ type lane struct {
 
 // newLane makes a store of so many bytes.
 func newLane(size int64) (*lane, error) {
-	folder, _, err := volumeFolder(size)
+	folder, _, err := load.Folder(size)
 	if err != nil {
 		return nil, err
 	}

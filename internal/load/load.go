@@ -31,7 +31,8 @@ type Order struct {
 	Write  bool
 	Random bool
 	Direct bool // past the page cache
-	Fresh  bool // the page cache forgets the file first, before the time begins
+	Fresh  bool // the page cache forgets the file first; this is no part of the time
+	Again  bool // all of the area is read first, likewise
 	Sync   bool // in the end, as part of the time
 	Bytes  int  // of a request
 	Depth  int  // requests at a time, each by a thread of its own
@@ -105,6 +106,22 @@ func (o *Order) make(b buffers) (Answer, error) {
 			return Answer{}, fmt.Errorf("fadvise: %w", err)
 		}
 	}
+	if o.Again {
+		first := Order{Area: o.Area, Bytes: o.Bytes, Depth: 1, Once: true}
+		if _, err := first.requests(fd, b); err != nil {
+			return Answer{}, err
+		}
+	}
+	start := time.Now()
+	n, err := o.requests(fd, b)
+	if o.Sync {
+		err = errors.Join(err, unix.Fsync(fd))
+	}
+	return Answer{Bytes: n, Time: time.Since(start)}, err
+}
+
+// requests makes them, and returns the bytes of all.
+func (o *Order) requests(fd int, b buffers) (int64, error) {
 	var taken, bytes atomic.Int64
 	errs := make([]error, o.Depth)
 	start := time.Now()
@@ -128,10 +145,7 @@ func (o *Order) make(b buffers) (Answer, error) {
 		})
 	}
 	all.Wait()
-	if o.Sync {
-		errs = append(errs, unix.Fsync(fd))
-	}
-	return Answer{Bytes: bytes.Load(), Time: time.Since(start)}, errors.Join(errs...)
+	return bytes.Load(), errors.Join(errs...)
 }
 
 func (o *Order) open() (int, error) {

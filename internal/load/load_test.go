@@ -94,7 +94,7 @@ func resident(t *testing.T, path string, size int) (n int) {
 	return n
 }
 
-func TestFresh(t *testing.T) {
+func TestFreshAndAgain(t *testing.T) {
 	var fs unix.Statfs_t
 	path := filepath.Join(t.TempDir(), "file")
 	if err := unix.Statfs(filepath.Dir(path), &fs); err != nil || fs.Type == unix.TMPFS_MAGIC {
@@ -114,6 +114,12 @@ func TestFresh(t *testing.T) {
 	}
 	if after := resident(t, path, int(o.Area)); after >= before {
 		t.Errorf("of %d pages %d are left", before, after)
+	}
+	if _, err := p.Do(Order{Path: path, Area: o.Area, Fresh: true, Again: true, Bytes: 4096, Depth: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if after := resident(t, path, int(o.Area)); after != before {
+		t.Errorf("of %d pages %d have been read", before, after)
 	}
 }
 
