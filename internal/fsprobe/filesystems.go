@@ -87,6 +87,45 @@ func squashfs(head []byte) *Found {
 	return &Found{"squashfs", product(le.Uint64(head[40:]), 1)}
 }
 
+// erofs. Source: Linux fs/erofs/erofs_fs.h, struct erofs_super_block.
+func erofs(head []byte) *Found {
+	super := head[1024:]
+	if le.Uint32(super) != 0xE0F5E1E2 {
+		return nil
+	}
+	found := &Found{Name: "erofs"}
+	if log := super[12]; log >= 9 && log <= 16 {
+		found.Size = product(uint64(le.Uint32(super[36:])), 1<<log)
+	}
+	return found
+}
+
+// nilfs2. Source: Linux include/uapi/linux/nilfs2_ondisk.h, struct
+// nilfs_super_block.
+func nilfs2(head []byte) *Found {
+	super := head[1024:]
+	if le.Uint16(super[6:]) != 0x3434 || le.Uint32(super) != 2 { // revision
+		return nil
+	}
+	return &Found{"nilfs2", product(le.Uint64(super[32:]), 1)}
+}
+
+// udf has descriptors from byte 32768 on, one in each 2048 bytes or, if blocks
+// are larger, in each block: the first begins the list, and the second says that
+// it is UDF. Source: ECMA-167, 2/8 and 3/9.
+func udf(head []byte) *Found {
+	const list = 16 * 2048
+	if !hasAt(head, list+1, "BEA01") {
+		return nil
+	}
+	for blockSize := 2048; blockSize <= 16<<10; blockSize *= 2 {
+		if second := list + blockSize + 1; hasAt(head, second, "NSR02") || hasAt(head, second, "NSR03") {
+			return &Found{Name: "udf"}
+		}
+	}
+	return nil
+}
+
 // iso9660. Source: ECMA-119, 8.4, primary volume descriptor in sector 16.
 func iso9660(head []byte) *Found {
 	descriptor := head[16*2048:]

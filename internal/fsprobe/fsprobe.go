@@ -30,7 +30,7 @@ type prober func(head []byte) *Found
 // The order settles what two claim: a container, then file systems, then the
 // partition tables that some file systems carry for the sake of booting.
 var probers = []prober{
-	luks, xfs, squashfs, exfat, ntfs, btrfs, ext, f2fs, iso9660, swap, lvm, vfat, gpt, mbr,
+	luks, xfs, squashfs, erofs, exfat, ntfs, btrfs, ext, f2fs, nilfs2, udf, iso9660, swap, lvm, vfat, gpt, mbr,
 }
 
 // Probe returns what the disk r holds, or nil if that is nothing known. Only

@@ -30,6 +30,10 @@ var disks = map[string]Found{
 	"ntfs":          {"ntfs", 8*mib - 512}, // all but the backup boot sector
 	"f2fs":          {"f2fs", 64 * mib},
 	"squashfs":      {"squashfs", 221},
+	"erofs":         {"erofs", 25 * 4096},
+	"nilfs2":        {"nilfs2", 140 * mib},
+	"udf":           {"udf", 0},
+	"udf4k":         {"udf", 0},
 	"iso9660":       {"iso9660", 175 * 2048},
 	"swap":          {"swap", 1 * mib},
 	"swap64k":       {"swap", 1 * mib},
