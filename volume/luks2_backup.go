@@ -60,6 +60,10 @@ type luks2Restoration struct {
 
 // overwrite leaves no header until the new one is there.
 func (r *luks2Restoration) overwrite(headerSize int64) error {
+	update, err := r.want.Prepare(bytes.NewReader(nil)) // as if no copy were there
+	if err != nil {
+		return formatError(err)
+	}
 	_, end := r.want.KeyslotsArea()
 	if err := destroyHeaders(r.header, min(end, headerSize)); err != nil {
 		return err
@@ -67,7 +71,7 @@ func (r *luks2Restoration) overwrite(headerSize int64) error {
 	if err := r.writeMaterials(); err != nil {
 		return err
 	}
-	return formatError(r.want.Save(r.header))
+	return formatError(update.Save(r.header))
 }
 
 // keepKeys writes the material of the backup where none is that is in use, then
@@ -76,10 +80,14 @@ func (r *luks2Restoration) keepKeys() error {
 	if err := r.findPlaces(); err != nil {
 		return err
 	}
+	update, err := r.want.Prepare(r.header)
+	if err != nil {
+		return formatError(err)
+	}
 	if err := r.writeMaterials(); err != nil {
 		return err
 	}
-	if err := r.want.Save(r.header); err != nil {
+	if err := update.Save(r.header); err != nil {
 		return formatError(err)
 	}
 	var unused []byteRange

@@ -179,11 +179,15 @@ func (c *luks2Container) moveSlot(slot int, to byteRange) error {
 	if err != nil {
 		return err
 	}
+	c.h.Keyslots[slot].Area.Offset = to.from
+	update, err := c.h.Prepare(c.at.Header)
+	if err != nil {
+		return formatError(err)
+	}
 	if err := writeMaterial(c.at.Header, slot, material, to.from); err != nil {
 		return err
 	}
-	c.h.Keyslots[slot].Area.Offset = to.from
-	if err := c.h.Save(c.at.Header); err != nil {
+	if err := update.Save(c.at.Header); err != nil {
 		return formatError(err)
 	}
 	return wipe(c.at.Header, from)

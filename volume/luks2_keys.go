@@ -87,6 +87,12 @@ func (p KeyParams) luks2() luks2.SlotParams {
 // change saves the header after an edit. The edit is of a header that is read
 // again, as this one stays what it is where writing has failed.
 func (c *luks2Container) change(edit func(h *luks2.Header) error) error {
+	return c.changeAfter(func() error { return nil }, edit)
+}
+
+// changeAfter is change that writes something else first, once it is known that
+// the edited header can be written.
+func (c *luks2Container) changeAfter(write func() error, edit func(h *luks2.Header) error) error {
 	found, err := luks2.Read(c.at.Header, c.at.headerSize)
 	if err != nil {
 		return formatError(err)
@@ -94,13 +100,20 @@ func (c *luks2Container) change(edit func(h *luks2.Header) error) error {
 	if err := edit(found.Header); err != nil {
 		return formatError(err)
 	}
-	return formatError(found.Header.Save(c.at.Header))
+	update, err := found.Header.Prepare(c.at.Header)
+	if err != nil {
+		return formatError(err)
+	}
+	if err := write(); err != nil {
+		return formatError(err)
+	}
+	return formatError(update.Save(c.at.Header))
 }
 
 func (c *luks2Container) addKey(sealed sealedSlot) error {
-	return c.change(func(h *luks2.Header) error {
-		return h.WriteSlot(checkedWriter{c.at.Header}, sealed.(*luks2.SealedSlot))
-	})
+	slot := sealed.(*luks2.SealedSlot)
+	write := func() error { return slot.WriteMaterial(checkedWriter{c.at.Header}) }
+	return c.changeAfter(write, func(h *luks2.Header) error { return h.UseSlot(slot) })
 }
 
 // changeKey has the header go from the old material to the new one in one step.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"os/exec"
 	"strings"
 	"testing"
@@ -108,4 +109,28 @@ func TestUselessSlots(t *testing.T) {
 		serpcrypt(t, testPassphrase, "key", "remove", box, "-S", slot).must(t, 0)
 	}
 	serpcrypt(t, testPassphrase, "key", "test", box).must(t, 0)
+}
+
+// TestHeaderThatTakesNoMore: one whose text or sequence number is at its end is
+// not changed, and the error says which.
+func TestHeaderThatTakesNoMore(t *testing.T) {
+	for field, edit := range map[string]func(h *luks2.Header){
+		"json": func(h *luks2.Header) {
+			const almostAll = luks2.MinSize - luks2.HeaderSize - 1000 // bytes
+			h.Tokens[0] = &luks2.Token{Type: strings.Repeat("x", almostAll)}
+		},
+		"seqid": func(h *luks2.Header) { h.SeqID = math.MaxUint64 - 1 },
+	} {
+		box := newBox(t)
+		editLUKS2(t, box, edit)
+		before := content(t, box)
+		o := serpcrypt(t, testPassphrase+"\nnew\n", "key", "add", "-q", box, "--pbkdf-force-iterations", "1000")
+		if o.code != exitBad || !strings.Contains(o.stderr, "error: "+field+" at byte ") {
+			t.Errorf("%s: exit code %d, want %d\n%s", field, o.code, exitBad, o.stderr)
+		}
+		if content(t, box) != before {
+			t.Errorf("%s: the container has changed", field)
+		}
+		serpcrypt(t, testPassphrase, "verify", box).must(t, 0)
+	}
 }

@@ -87,14 +87,30 @@ func (h *Header) SealSlot(ctx context.Context, slot int, key, passphrase []byte,
 
 // WriteSlot puts a sealed slot in use: its material into the header's store w,
 // its fields into h. Both are to be synced and saved by the caller, in this
-// order.
+// order. Errors: that of w, and ErrNoDigest.
 func (h *Header) WriteSlot(w io.WriterAt, s *SealedSlot) error {
+	if h.volumeDigest() == nil {
+		return ErrNoDigest
+	}
+	if err := s.WriteMaterial(w); err != nil {
+		return err
+	}
+	return h.UseSlot(s)
+}
+
+// WriteMaterial is the part of WriteSlot that writes.
+func (s *SealedSlot) WriteMaterial(w io.WriterAt) error {
+	if _, err := w.WriteAt(s.material, s.fields.Area.Offset); err != nil {
+		return fmt.Errorf("luks2: key slot %d: %w", s.slot, err)
+	}
+	return nil
+}
+
+// UseSlot is the part of WriteSlot that changes h. The error is ErrNoDigest.
+func (h *Header) UseSlot(s *SealedSlot) error {
 	d := h.volumeDigest()
 	if d == nil {
 		return ErrNoDigest
-	}
-	if _, err := w.WriteAt(s.material, s.fields.Area.Offset); err != nil {
-		return fmt.Errorf("luks2: key slot %d: %w", s.slot, err)
 	}
 	if h.Keyslots == nil {
 		h.Keyslots = map[int]*Keyslot{}

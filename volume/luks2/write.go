@@ -3,7 +3,6 @@ package luks2
 import (
 	"bytes"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -16,8 +15,6 @@ type Store interface {
 	Sync() error
 }
 
-var errLastUpdate = errors.New("the sequence number cannot go up any more")
-
 // Save writes the header as the next state of what the store has: SeqID goes up
 // beyond it, and each copy gets a new salt. The copies are written one after the
 // other, the one that counts last; each is synced and read back before the other
@@ -28,36 +25,57 @@ var errLastUpdate = errors.New("the sequence number cannot go up any more")
 // If a copy is not what was written, the error is a *FieldError. After an error the
 // store may have the old state or the new one.
 func (h *Header) Save(s Store) error {
+	u, err := h.Prepare(s)
+	if err != nil {
+		return err
+	}
+	return u.Save(s)
+}
+
+// Update is a header that is ready to be saved.
+type Update struct {
+	order  [2]int64 // where the copies go, the one that counts last
+	copies [2][]byte
+}
+
+// Prepare does all of Save but to write, so that it finds what could not be
+// written: then the error is a *FieldError. Nobody may write the header before the
+// update is saved.
+func (h *Header) Prepare(s io.ReaderAt) (*Update, error) {
 	const anySize = math.MaxInt64 // where the store ends, reading does
 	found, _ := Read(s, anySize)
 	for _, c := range found.Copies {
 		h.SeqID = max(h.SeqID, c.SeqID)
 	}
 	if h.SeqID == math.MaxUint64 {
-		return fmt.Errorf("luks2: seqid: %w", errLastUpdate)
+		return nil, newFault("seqid", offSeqID, "%d: it cannot go up any more", h.SeqID)
 	}
 	h.SeqID++
 
-	order := []int64{0, h.Size}
+	u := &Update{order: [2]int64{0, h.Size}}
 	if found.Copies[primary].counts() && !found.Copies[secondary].counts() {
-		order = []int64{h.Size, 0}
+		u.order = [2]int64{h.Size, 0}
 	}
-	var copies [2][]byte
-	for i, offset := range order {
+	for i, offset := range u.order {
 		var salt [SaltSize]byte
 		rand.Read(salt[:]) // never fails
 		b, err := h.MarshalCopy(offset, salt)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		written, err := ParseCopy(b, offset)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		copies[i], h.places = b, written.places
+		u.copies[i], h.places = b, written.places
 	}
-	for i, offset := range order {
-		if err := saveCopy(s, copies[i], offset); err != nil {
+	return u, nil
+}
+
+// Save writes the copies, as Header.Save does.
+func (u *Update) Save(s Store) error {
+	for i, offset := range u.order {
+		if err := saveCopy(s, u.copies[i], offset); err != nil {
 			return err
 		}
 	}
