@@ -18,8 +18,8 @@ type File struct {
 	path     string // that led to it; empty if it came as a descriptor
 }
 
-// OpenFile opens a container and locks all of it: for reading alone, together
-// with others who do so, or else for nobody but us. The lock belongs to the
+// OpenFile opens a container and locks it, for qemu too: for reading alone,
+// together with others who do so, or else for nobody but us. The lock belongs to the
 // open file description: it lasts until the last copy of the descriptor, also
 // in other processes, is closed. Block devices are opened exclusively, so that
 // they are not mounted or used by another driver either.
@@ -164,23 +164,6 @@ func (f *File) check() error {
 		err = &FileError{f.file.Name(), "empty"}
 	}
 	return err
-}
-
-// lock never waits.
-func (f *File) lock() error {
-	kind := unix.F_WRLCK
-	if f.readOnly {
-		kind = unix.F_RDLCK
-	}
-	whole := unix.Flock_t{Type: int16(kind), Whence: io.SeekStart}
-	err := unix.FcntlFlock(f.file.Fd(), unix.F_OFD_SETLK, &whole)
-	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
-		return fmt.Errorf("%w: %s", ErrBusy, f.file.Name())
-	}
-	if err != nil {
-		return fmt.Errorf("volume: %s: cannot be locked: %w", f.file.Name(), err)
-	}
-	return nil
 }
 
 // ReadAt implements io.ReaderAt.
