@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -125,20 +123,14 @@ func (d *Device) Close() error { return d.file.Close() }
 // Find returns the paths of the devices whose backing file is, or was, at the
 // path backing. It does not touch that file.
 func Find(backing string) ([]string, error) {
-	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	blocks, err := attached()
 	if err != nil {
-		return nil, fmt.Errorf("loopdev: %w", err)
+		return nil, err
 	}
 	var found []string
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			continue // detached in between
-		}
-		path := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), " (deleted)")
-		if path == backing {
-			device := filepath.Base(filepath.Dir(filepath.Dir(name)))
-			found = append(found, filepath.Join("/dev", device))
+	for _, block := range blocks {
+		if backingPath(block) == backing {
+			found = append(found, devicePath(block))
 		}
 	}
 	return found, nil
