@@ -3,6 +3,7 @@ package volume
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"syscall"
@@ -192,4 +193,47 @@ func TestUnreadablePrimary(t *testing.T) {
 
 func flip(s *faultstore.Store, at int64) {
 	s.WriteAt([]byte{s.Bytes()[at] ^ 1}, at)
+}
+
+// TestRepairAfterFailedUpdates: where a write or sync fails between the two copies,
+// one is newer than the other, and where it fails within one, that is torn. Repair
+// makes them equal, and no key is lost.
+func TestRepairAfterFailedUpdates(t *testing.T) {
+	c := subjects(t)[1]
+	stale, torn := 0, 0
+	for _, u := range updates {
+		s := c.copy()
+		if u.prepare != nil {
+			u.prepare(t, c, s)
+		}
+		u.before = s.Bytes()
+		for _, fault := range []error{syscall.EIO, syscall.ENOSPC, faultstore.Short(700)} {
+			for failing := 1; ; failing++ {
+				s, finished := u.runWithFault(t, c, failing, fault, faultstore.Write, faultstore.Sync)
+				if finished {
+					break
+				}
+				h, err := ReadHeader(Stores{Header: s})
+				if err != nil || h.Type != TypeLUKS2 || len(h.Warnings) == 0 {
+					continue // there was none, it is LUKS1 by now, or the copies are equal
+				}
+				if h.Warnings[0].Field == "seqid" {
+					stale++
+				} else {
+					torn++
+				}
+				when := fmt.Sprintf("%s, %v in operation %d", u.name, fault, failing)
+				if mended, err := Repair(background, s, nil, func() error { return nil }); err != nil || len(mended) != 1 {
+					t.Errorf("%s: mended %q, %v", when, mended, err)
+				}
+				if h := headerOf(t, s); len(h.Warnings) > 0 {
+					t.Errorf("%s: repaired, it warns of %v", when, h.Warnings)
+				}
+				u.holds(t, c, s, when)
+			}
+		}
+	}
+	if stale < 10 || torn < 10 {
+		t.Errorf("only %d stale copies and %d torn ones were mended", stale, torn)
+	}
 }
