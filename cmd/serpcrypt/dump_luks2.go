@@ -135,9 +135,28 @@ func dumpKDF(line lineWriter, k luks2.KDF) {
 
 func dumpToken(line lineWriter, number int, t *luks2.Token) {
 	line("  %d: %s", number, printable(t.Type))
+	if description := keyDescription(t); description != "" {
+		line("\tKey description: %s", printable(description))
+	}
 	for _, slot := range t.Keyslots {
 		line("\tKeyslot:    %d", slot)
 	}
+}
+
+// keyDescription returns what the kernel's keyring calls the passphrase that a
+// token stands for, or "".
+func keyDescription(t *luks2.Token) string {
+	if t.Type != luks2.TokenKeyring {
+		return ""
+	}
+	var description string
+	for _, member := range t.Unknown {
+		if member.Name == "key_description" {
+			// As with integrity, it is shown as far as it is understood.
+			_ = json.Unmarshal(member.Value, &description)
+		}
+	}
+	return description
 }
 
 func dumpDigest(line lineWriter, number int, d *luks2.Digest) {

@@ -10,6 +10,7 @@ import (
 
 	"serpcrypt/internal/golden"
 	"serpcrypt/internal/skip"
+	"serpcrypt/volume/luks2"
 )
 
 // needCryptsetup returns the real cryptsetup, or skips the test.
@@ -34,7 +35,7 @@ func dumped(t *testing.T) []string {
 	}
 	argon2 := filepath.Join(t.TempDir(), "argon2")
 	serpcrypt(t, testPassphrase, "create", "--size", "3M", "-q", "--pbkdf", "argon2id", "--pbkdf-memory", "64", "--pbkdf-force-iterations", "4", argon2).must(t, 0)
-	paths = append(paths, argon2)
+	paths = append(paths, argon2, boxWithTokens(t))
 	for _, name := range []string{"l1-keyfile", "l1-ecb", "q-xts"} {
 		paths = append(paths, unpack(t, golden.Named(t, name)))
 	}
@@ -42,6 +43,43 @@ func dumped(t *testing.T) []string {
 		paths = append(paths, unpack(t, image))
 	}
 	return paths
+}
+
+// boxWithTokens has one of the kernel's keyring for a key slot and for none, and
+// one that only another program knows.
+func boxWithTokens(t *testing.T) string {
+	t.Helper()
+	box := newBox(t)
+	token := func(kind, description string, slots ...int) *luks2.Token {
+		member := luks2.Member{Name: "key_description", Value: json.RawMessage(description)}
+		return &luks2.Token{Type: kind, Keyslots: slots, Unknown: []luks2.Member{member}}
+	}
+	editLUKS2(t, box, func(h *luks2.Header) {
+		h.Tokens[0] = token(luks2.TokenKeyring, `"my: \u006bey"`, 0)
+		h.Tokens[1] = token(luks2.TokenKeyring, `"another one"`)
+		h.Tokens[7] = token("nobody-knows", `"a third one"`, 0)
+	})
+	return box
+}
+
+// TestDumpOfHostileTokens: what is no description is not shown, and what would
+// play tricks on a terminal only in a harmless form.
+func TestDumpOfHostileTokens(t *testing.T) {
+	for description, want := range map[string]string{
+		`"a\u001b[2J\nTokens:"`: "\tKey description: a\uFFFD[2J\uFFFDTokens:\n",
+		`5`:                     "",
+		`{"a":"b"}`:             "",
+		`""`:                    "",
+	} {
+		box := newBox(t)
+		editLUKS2(t, box, func(h *luks2.Header) {
+			h.Tokens[0] = &luks2.Token{Type: luks2.TokenKeyring, Unknown: []luks2.Member{{Name: "key_description", Value: json.RawMessage(description)}}}
+		})
+		got := serpcrypt(t, "", "dump", box).must(t, 0).stdout
+		if !strings.Contains(got, "\n  0: luks2-keyring\n"+want+"Digests:") {
+			t.Errorf("%s: dump prints\n%s", description, got)
+		}
+	}
 }
 
 // TestDumpLikeCryptsetup holds dump against the real luksDump, byte by byte.

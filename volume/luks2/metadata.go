@@ -15,6 +15,7 @@ const (
 	KDFArgon2id  = "argon2id"
 	SegmentCrypt = "crypt"
 	DigestPBKDF2 = "pbkdf2"
+	TokenKeyring = "luks2-keyring"
 )
 
 // Priorities of a key slot (section 3.2). Without one it is normal.
