@@ -24,9 +24,26 @@ import (
 // notRun has the commands of the documents that TestDocs does not run, as they
 // stand there, and why.
 var notRun = map[string]string{
-	"make test":                    "is what runs this test",
-	"cryptsetup open box.luks box": "needs the kernel's dm-crypt with Serpent; make test-dmcrypt does it in an emulated machine",
+	"make test":                    isThisTest,
+	"make test-i386":               emulates,
+	"make test-dmcrypt":            emulates,
+	"cryptsetup open box.luks box": needsDMCrypt,
+	"mount /dev/mapper/box /mnt":   needsDMCrypt,
+	"umount /mnt":                  needsDMCrypt,
+	"cryptsetup close box":         needsDMCrypt,
+	"cryptsetup luksFormat --cipher serpent-xts-plain64 --key-size 512 theirs.luks": needsDMCrypt,
+
+	"scripts/fuzz.sh 1h ./volume/luks2":                                 "takes an hour; make test does it for a while",
+	"SERPCRYPT_LONG=1 go test -timeout 0 -run TestKill ./cmd/serpcrypt": "takes hours; TestKill does it a few times",
+
+	"grub-fstest -C box.luks ls '(crypto0)/'": "asks for the passphrase in a way of its own, and needs the packages of a boot loader",
 }
+
+const (
+	isThisTest   = "is what runs this test"
+	emulates     = "runs in an emulated machine, for minutes"
+	needsDMCrypt = "needs the kernel's dm-crypt with Serpent; make test-dmcrypt does it in an emulated machine"
+)
 
 // docSettings are what the commands of a document need.
 type docSettings struct {
@@ -36,12 +53,25 @@ type docSettings struct {
 	mounts       bool
 }
 
+// onBusyMachine: qemu-img fails now and then where others keep the processor busy.
+const onBusyMachine = `qemu-img() { for try in {1..20}; do command qemu-img "$@" && return; done; return 1; }` + "\n"
+
+const passphraseFile = "printf '" + testPassphrase + "' >passphrase.txt\n"
+
 var docSettingsOf = map[string]docSettings{
 	"README.md": {
-		prepare:      "printf '" + testPassphrase + "' >passphrase.txt",
+		prepare:      passphraseFile,
 		programs:     []string{"make", "go", "cmp", "fusermount3", "qemu-img"},
 		inRepository: true,
 		mounts:       true,
+	},
+	"CONTRIBUTING.md": {
+		programs:     []string{"make", "go"},
+		inRepository: true,
+	},
+	"docs/interop.md": {
+		prepare:  passphraseFile + onBusyMachine + "serpcrypt create -q --size 32M --key-file passphrase.txt --pbkdf-force-iterations 1000 box.luks",
+		programs: []string{"cryptsetup", "qemu-img"},
 	},
 }
 
