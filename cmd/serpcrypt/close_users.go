@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // user is a process that uses files.
@@ -14,39 +17,74 @@ type user struct {
 	name string
 }
 
+func joinUsers(users []user) string {
+	var all []string
+	for _, u := range users {
+		all = append(all, fmt.Sprintf("%s (%d)", u.name, u.pid))
+	}
+	return strings.Join(all, ", ")
+}
+
 // findUsers returns the other processes that use the file at path, or files
 // below it, as far as this user can see. It only reads what /proc says and
 // does not look at path itself.
-func findUsers(path string) []user {
-	processes, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		return nil
-	}
+func findUsers(path string) []user { return usersOf(files{path: path}) }
+
+// files are those at a path and below, and those on a device, which are found
+// also where they are seen at other paths, or no longer at any.
+type files struct {
+	path   string // "" for none
+	device uint64 // 0 for none
+}
+
+func usersOf(f files) []user {
 	var users []user
-	for _, dir := range processes {
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil || pid == os.Getpid() || !uses(dir, path) {
+	for _, pid := range processes() {
+		if pid == os.Getpid() || !f.usedBy(processFolder(pid)) {
 			continue
 		}
-		name, err := os.ReadFile(filepath.Join(dir, "comm"))
-		if err != nil {
-			continue // ended in between
+		if name := processName(pid); name != "" {
+			users = append(users, user{pid, name})
 		}
-		users = append(users, user{pid, strings.TrimSpace(string(name))})
 	}
 	return users
 }
 
-func uses(process, path string) bool {
-	within := func(file string) bool { return file == path || strings.HasPrefix(file, path+"/") }
+func processes() []int {
+	folders, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, folder := range folders {
+		if pid, err := strconv.Atoi(filepath.Base(folder)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func processFolder(pid int) string { return filepath.Join("/proc", strconv.Itoa(pid)) }
+
+// processName returns "" for a process that has ended.
+func processName(pid int) string {
+	name, err := os.ReadFile(filepath.Join(processFolder(pid), "comm"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(name))
+}
+
+func (f files) usedBy(process string) bool {
 	links := []string{"cwd", "root", "exe"}
-	if files, err := os.ReadDir(filepath.Join(process, "fd")); err == nil {
-		for _, f := range files {
-			links = append(links, filepath.Join("fd", f.Name()))
+	if open, err := os.ReadDir(filepath.Join(process, "fd")); err == nil {
+		for _, file := range open {
+			links = append(links, filepath.Join("fd", file.Name()))
 		}
 	}
 	for _, link := range links {
-		if target, err := os.Readlink(filepath.Join(process, link)); err == nil && within(target) {
+		link = filepath.Join(process, link)
+		if target, err := os.Readlink(link); err == nil && f.at(target) || f.onDevice(link) {
 			return true
 		}
 	}
@@ -55,9 +93,36 @@ func uses(process, path string) bool {
 		return false
 	}
 	for line := range bytes.Lines(maps) {
-		if i := bytes.IndexByte(line, '/'); i >= 0 && within(strings.TrimSuffix(string(line[i:]), "\n")) {
+		if f.mapped(string(line)) {
 			return true
 		}
 	}
 	return false
+}
+
+func (f files) at(path string) bool {
+	return f.path != "" && (path == f.path || strings.HasPrefix(path, f.path+"/"))
+}
+
+// onDevice asks for what the kernel knows already, lest a server that hangs is
+// waited for.
+func (f files) onDevice(link string) bool {
+	var stat unix.Statx_t
+	if f.device == 0 || unix.Statx(unix.AT_FDCWD, link, unix.AT_STATX_DONT_SYNC, 0, &stat) != nil {
+		return false
+	}
+	return unix.Mkdev(stat.Dev_major, stat.Dev_minor) == f.device
+}
+
+// mapped reads a line of a process's maps:
+//
+//	7f0000000000-7f0000001000 r--p 00000000 07:01 12    /path
+func (f files) mapped(line string) bool {
+	if i := strings.IndexByte(line, '/'); i >= 0 && f.at(strings.TrimSuffix(line[i:], "\n")) {
+		return true
+	}
+	var range_, flags, offset string
+	var major, minor uint32
+	n, _ := fmt.Sscanf(line, "%s %s %s %x:%x", &range_, &flags, &offset, &major, &minor)
+	return f.device != 0 && n == 5 && unix.Mkdev(major, minor) == f.device
 }

@@ -68,7 +68,7 @@ func errSameFile(header, path string) error {
 // lockContainer opens a container to use its payload, and locks that. A detached
 // header is only read.
 func lockContainer(c *cli.Context, path string, readOnly bool) (*container, error) {
-	lock := func(path string) (*volume.File, error) { return volume.OpenFile(path, readOnly) }
+	lock := func(path string) (*volume.File, error) { return openLocked(path, readOnly) }
 	return openFiles(c, path, lock, volume.PeekFile)
 }
 
@@ -115,7 +115,7 @@ func (f *container) stores() volume.Stores { return volume.Stores{Header: f.head
 // lockToChange opens a container to change its header in a way that whoever uses
 // the payload would not survive, and keeps them out.
 func lockToChange(c *cli.Context, path string) (*container, error) {
-	lock := func(path string) (*volume.File, error) { return volume.OpenFile(path, false) }
+	lock := func(path string) (*volume.File, error) { return openLocked(path, false) }
 	return openFiles(c, path, lock, volume.EditFile)
 }
 

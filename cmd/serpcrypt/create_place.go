@@ -119,7 +119,7 @@ func holdReplaced(ctx context.Context, path, name string, size int64) (*volume.F
 	if size == 0 {
 		return nil, nil
 	}
-	old, err := volume.OpenFile(path, false)
+	old, err := openLocked(path, false)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func holdReplaced(ctx context.Context, path, name string, size int64) (*volume.F
 
 // placeOnDevice takes a block device, which nobody else may use meanwhile.
 func placeOnDevice(ctx context.Context, want *placeRequest) (*place, error) {
-	device, err := volume.OpenFile(want.path, false)
+	device, err := openLocked(want.path, false)
 	if err != nil {
 		return nil, err
 	}

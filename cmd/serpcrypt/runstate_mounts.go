@@ -48,6 +48,12 @@ func mountsBelow(path string) ([]string, error) {
 	return mountPoints(mounts), err
 }
 
+// mountsOf returns where the file system with this device number is seen.
+func mountsOf(major, minor int) ([]string, error) {
+	mounts, err := findMounts(func(m *mountinfo.Info) bool { return m.Major == major && m.Minor == minor })
+	return mountPoints(mounts), err
+}
+
 // mountsLike returns where what m is, or was, a mount of can be seen: bind
 // mounts, for example.
 func mountsLike(m *mountinfo.Info) ([]string, error) {
