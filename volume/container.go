@@ -48,7 +48,9 @@ type headerEditor interface {
 	addKey(s sealedSlot) error
 	changeKey(old int, s sealedSlot) error
 	removeKeys(slots ...int) error
-	erase() error
+	// erase returns what destroys all key slots, also where the container cannot be
+	// used, if it is sure where they are.
+	erase() (commit func() error, err error)
 
 	// configure returns what writes the new texts.
 	configure(t Texts) (commit func() error, err error)

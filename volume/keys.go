@@ -104,11 +104,15 @@ func RemoveKey(ctx context.Context, header Store, slot int, last bool) error {
 }
 
 // Erase destroys every key slot, and what may be left of earlier ones, so that
-// nobody will ever open the container again. The errors are those of RemoveKey.
+// nobody will ever open the container again. With LUKS1 that works also if
+// nobody can open it now, as long as it is sure where the key material lies.
+// The errors are those of RemoveKey.
 func Erase(ctx context.Context, header Store) error {
-	return edit(ctx, header, func(c container) (func() error, error) {
-		return c.erase, nil
-	})
+	c, err := readContainer(ctx, Stores{Header: header})
+	if err != nil {
+		return err
+	}
+	return editContainer(ctx, header, c, container.erase)
 }
 
 // needSlot returns ErrNoKeySlot if the slot is not in use. With LUKS2 one with

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"serpcrypt/internal/faultstore"
+	"serpcrypt/volume/luks1"
 )
 
 // forEachFormat gives the test a container whose slots 0 and 1 open with
@@ -229,6 +230,89 @@ func TestErase(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestEraseDamagedLUKS1: whatever is wrong in the header, key material whose place
+// is sure is destroyed, and nothing is where it is not.
+func TestEraseDamagedLUKS1(t *testing.T) {
+	c := subjects(t)[0]
+	const (
+		slot0 = atSlots
+		slot1 = atSlots + slotLength
+		slot5 = atSlots + 5*slotLength
+	)
+	for _, damage := range []struct {
+		name   string
+		fields map[int64]uint32
+		unsure string // the field that keeps it from being erased
+	}{
+		{"cipher name", map[int64]uint32{8: 0x61626364}, ""},
+		{"cipher mode", map[int64]uint32{40: 0x61626364}, ""},
+		{"hash", map[int64]uint32{72: 0xFFFFFFFF}, ""},
+		{"payload sector behind the end", map[int64]uint32{atPayloadSector: 1 << 31}, ""},
+		{"key bytes of no cipher", map[int64]uint32{108: 13}, ""},
+		{"cipher name and key bytes", map[int64]uint32{8: 0, 108: 1}, ""},
+		{"digest iterations", map[int64]uint32{164: 0}, ""},
+		{"UUID", map[int64]uint32{168: 0xFFFFFFFF}, ""},
+		{"state of a slot in use", map[int64]uint32{slot1 + atActive: 7}, ""},
+		{"state of a free slot", map[int64]uint32{slot5 + atActive: 7}, ""},
+		{"iterations", map[int64]uint32{slot0 + atIterations: 0}, ""},
+		{"stripes", map[int64]uint32{slot0 + atStripes: 1}, ""},
+		{"several", map[int64]uint32{8: 0xFFFFFFFF, 72: 0, slot0 + atActive: 0, slot1 + atActive: 7, slot1 + atStripes: 0, slot5 + atIterations: 0}, ""},
+		{"place in the header", map[int64]uint32{slot1 + atMaterial: 1}, "material sector"},
+		{"place of another", map[int64]uint32{slot5 + atMaterial: 8}, "material sector"},
+		{"place in the payload", map[int64]uint32{slot1 + atMaterial: 1032}, "material sector"},
+		{"payload in the slots", map[int64]uint32{atPayloadSector: 600}, "material sector"},
+		{"no key bytes", map[int64]uint32{108: 0}, "key bytes"},
+		{"key bytes that fit nowhere", map[int64]uint32{108: 1 << 30}, "key bytes"},
+		{"key bytes too many for the slots", map[int64]uint32{108: 64}, "material sector"},
+	} {
+		t.Run(damage.name, func(t *testing.T) {
+			s := c.copy()
+			for at, value := range damage.fields {
+				putField(t, s, at, value)
+			}
+			before := s.Bytes()
+			err := Erase(background, s)
+			if damage.unsure != "" {
+				refusedFor(t, "erase", err, damage.unsure, s, before)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, err := luks1.Parse(s.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for slot := range h.Slots {
+				if h.Slots[slot].Active != luks1.SlotDisabled {
+					t.Errorf("key slot %d is in use still", slot)
+				}
+			}
+			// The header as it was before opens nothing, as no material is whole.
+			restored := s.Bytes()
+			copy(restored, c.whole.Bytes()[:luks1.HeaderSize])
+			opensWith()(t, c, faultstore.New(restored))
+			if end := c.payloadOffset; !bytes.Equal(s.Bytes()[end:], before[end:]) {
+				t.Error("the payload has changed")
+			}
+			if !bytes.Equal(s.Bytes()[:atSlots], before[:atSlots]) {
+				t.Error("the damaged fields have changed")
+			}
+		})
+	}
+	// Of a container that is cut off, what is there goes.
+	whole := c.whole.Bytes()
+	for _, size := range []int64{1024, 4096 + 512, c.payloadOffset - 512} {
+		s := faultstore.New(bytes.Clone(whole[:size]))
+		if err := Erase(background, s); err != nil {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		opensWith()(t, c, faultstore.New(append(append(bytes.Clone(whole[:luks1.HeaderSize]), s.Bytes()[luks1.HeaderSize:]...), make([]byte, int64(len(whole))-size)...)))
+	}
+	s := faultstore.New(bytes.Clone(whole[:1023]))
+	refusedFor(t, "half a header", Erase(background, s), "header", s, whole[:1023])
 }
 
 func TestConfigure(t *testing.T) {

@@ -113,12 +113,15 @@ func (c *luks1Container) place(slot int) byteRange {
 
 // erase does not leave out the slots that are not in use: their material may be
 // there if a removal was interrupted.
-func (c *luks1Container) erase() error {
+func (c *luks1Container) erase() (commit func() error, err error) {
+	if err := c.h.CheckPlaces(c.at.headerSize); err != nil {
+		return nil, formatError(err)
+	}
 	var all []int
 	for slot := range c.h.Slots {
 		all = append(all, slot)
 	}
-	return c.removeKeys(all...)
+	return func() error { return c.removeKeys(all...) }, nil
 }
 
 func (c *luks1Container) configure(t Texts) (func() error, error) {

@@ -166,15 +166,20 @@ func (c *luks2Container) removeKeys(slots ...int) error {
 
 // erase overwrites all places where material can be: some may be left if a
 // removal was interrupted.
-func (c *luks2Container) erase() error {
+func (c *luks2Container) erase() (commit func() error, err error) {
+	if err := checkContainer(c); err != nil {
+		return nil, err
+	}
 	var all []int
 	for slot := range c.h.Keyslots {
 		all = append(all, slot)
 	}
-	if err := c.removeKeys(all...); err != nil {
-		return err
-	}
-	return wipe(c.at.Header, c.keyslotsArea())
+	return func() error {
+		if err := c.removeKeys(all...); err != nil {
+			return err
+		}
+		return wipe(c.at.Header, c.keyslotsArea())
+	}, nil
 }
 
 func (c *luks2Container) configure(t Texts) (func() error, error) {

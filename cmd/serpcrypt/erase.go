@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -42,13 +43,18 @@ func runErase(c *cli.Context) error {
 	if header == nil {
 		return err
 	}
-	slots := countSlots(header)
+	slots := 0
+	for _, s := range header.Slots {
+		if s.State != volume.SlotDisabled {
+			slots++
+		}
+	}
 	loss := fmt.Sprintf("all %d key slots in use of %s will be destroyed: nobody will ever open it again, unless there is a backup of its header", slots, path)
 	if err := confirm(c.Context, loss); err != nil {
 		return err
 	}
 	if err := volume.Erase(c.Context, file.header); err != nil {
-		return err
+		return withEraseHint(err, header)
 	}
 	if open := whereOpenNow(path); open != "" {
 		warnf("%s stays open at %s until it is closed", path, open)
@@ -58,6 +64,15 @@ func runErase(c *cli.Context) error {
 	}
 	infof("Every key slot of %s is destroyed", path)
 	return nil
+}
+
+// withEraseHint says what to do about key material that may lie anywhere.
+func withEraseHint(err error, h *volume.Header) error {
+	var fault *volume.FormatError
+	if h.Type == volume.TypeLUKS1 && errors.As(err, &fault) && fault.Slot != volume.AnySlot {
+		return withHint(err, "nothing has been destroyed: serpcrypt repair knows where key slots lie, and mends that")
+	}
+	return err
 }
 
 // whereOpenNow is whereOpen for a path as a person calls it.

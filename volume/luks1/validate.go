@@ -91,6 +91,28 @@ func (h *Header) Faults(headerSize, dataSize int64) []*FieldError {
 	return v.faults
 }
 
+// CheckPlaces returns a *FieldError if it is not sure where the key material of
+// each slot lies. In all other respects the header may be wrong, and its store, of
+// headerSize bytes, may end before the material does. If the size of the key is
+// wrong, the material is longer or shorter than it seems; each part of it is needed
+// to open the slot.
+func (h *Header) CheckPlaces(headerSize int64) error {
+	v := &validator{h: h, headerSize: math.MaxInt64, dataSize: UnknownSize, keyBytes: int64(h.KeyBytes)}
+	switch {
+	case headerSize < headerSpace:
+		v.fault("header", noSlot, 0, "only %d of %d bytes are there", headerSize, headerSpace)
+	case h.KeyBytes == 0 || h.KeyBytes > math.MaxInt16:
+		v.fault("key bytes", noSlot, offKeyBytes, "%d is no size of a key", h.KeyBytes)
+	}
+	for slot := range h.Slots {
+		v.checkMaterial(slot)
+	}
+	if len(v.faults) > 0 {
+		return v.faults[0]
+	}
+	return nil
+}
+
 type validator struct {
 	h          *Header
 	headerSize int64       // of the stores, in bytes
