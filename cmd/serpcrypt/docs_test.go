@@ -161,10 +161,14 @@ func TestDocs(t *testing.T) {
 const docsTime = 5 * time.Minute
 
 func runDoc(t *testing.T, s docSettings, commands []docCommand) {
+	programs := s.programs
 	if s.mounts {
 		needMounts(t)
+		if os.Geteuid() != 0 {
+			programs = append([]string{"fuse2fs"}, programs...)
+		}
 	}
-	for _, program := range s.programs {
+	for _, program := range programs {
 		if _, err := findProgram(program); err != nil {
 			skip.Skip(t, err.Error())
 		}
