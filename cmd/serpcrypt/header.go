@@ -143,8 +143,12 @@ func runHeaderRestore(c *cli.Context) error {
 	return nil
 }
 
-// confirmRestore says what will be lost.
+// confirmRestore says what will be lost. Whether anybody still knows a passphrase
+// of the copy is not to be known; that there is none in it is.
 func confirmRestore(c *cli.Context, file *container, copied *volume.Header, from string) error {
+	if countSlots(copied) == 0 {
+		warnf("%s has no key slot in use: with its header, no passphrase opens %s", from, file.path)
+	}
 	now, fault := volume.ReadHeader(file.headerStores())
 	if now == nil {
 		return confirm(c.Context, fmt.Sprintf("%s has no header that can be read (%s): it gets that of %s, UUID %s", file.path, errorText(fault), from, printable(copied.UUID)))
