@@ -14,14 +14,17 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"serpcrypt/internal/faultfs"
 )
 
 // TestMain makes the test binary stand in for the program: while tests run,
-// "serpcrypt" is found on the PATH.
+// "serpcrypt" is found on the PATH, as is a disk that fails.
 func TestMain(m *testing.M) {
 	stopIgnoringSignals()
 	testscript.Main(m, map[string]func(){
-		"serpcrypt": func() { os.Exit(run(os.Args)) },
+		"serpcrypt":     func() { os.Exit(run(os.Args)) },
+		faultfs.Program: func() { os.Exit(faultfs.Main()) },
 	})
 }
 

@@ -107,6 +107,11 @@ func (n *node) Create(context.Context, string, uint32, uint32, *fuse.EntryOut) (
 	return nil, nil, 0, syscall.ENOSYS
 }
 
+// Tmpfile makes nothing, as the kernel could not name it afterwards.
+func (n *node) Tmpfile(context.Context, uint32, uint32, *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
+	return nil, nil, 0, syscall.EOPNOTSUPP
+}
+
 func (n *node) Setattr(ctx context.Context, h fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if size, ok := in.GetSize(); ok {
 		n.disk.forgetFrom(n.StableAttr(), int64(size))
