@@ -124,12 +124,13 @@ func (f openContainer) unmount(lazy bool) (syncErr, err error) {
 		return nil, nil // already done, by umount perhaps
 	}
 	switch f.state.Driver {
+	case "": // the volume as it is
 	case driverKernel:
 		// The kernel tells of failed writes here, and not when it unmounts.
 		syncErr = syncFileSystem(f.state.MountPoint)
-	case driverFuse2fs:
+	default:
 		if err := unix.Statfs(f.state.MountPoint, new(unix.Statfs_t)); errors.Is(err, unix.ENOTCONN) {
-			syncErr = fmt.Errorf("%s died", driverFuse2fs)
+			syncErr = fmt.Errorf("%s died", f.state.Driver)
 		}
 	}
 	// Desktops look into new mounts for a moment.

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"serpcrypt/internal/fsprobe"
+	"serpcrypt/internal/fusefs"
 	"serpcrypt/volume"
 )
 
@@ -65,8 +66,8 @@ func runOpen(c *cli.Context) error {
 	if err := checkMountPoint(o.state.MountPoint); err != nil {
 		return err
 	}
-	if err := checkDrivers(o.state.Raw); err != nil {
-		return err
+	if err := fusefs.Available(); err != nil {
+		return explainFuse(err)
 	}
 	return o.open(c)
 }
@@ -227,8 +228,8 @@ func (o *opening) lookInside(file *container, key *volume.Key) (err error) {
 	if found == nil {
 		return failf(exitBad, hintRaw, "%s has no file system inside that is known", o.container)
 	}
-	o.state.FileSystem = found.Name
-	return o.chooseDriver()
+	o.chooseDriver(found)
+	return nil
 }
 
 // start brings the server up, mounts the file system, and lets the server

@@ -7,8 +7,6 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
-
-	"serpcrypt/internal/fusefs"
 )
 
 // checkMountPoint says why nothing can be mounted at path, which is absolute
@@ -41,20 +39,6 @@ func checkMountPoint(path string) error {
 	}
 	if err := unix.Access(path, unix.W_OK); err != nil && os.Geteuid() != 0 {
 		return failf(exitPermission, hintAnotherDir, "mount point %s: %w", path, err)
-	}
-	return nil
-}
-
-// checkDrivers says what this user lacks to mount anything at all.
-func checkDrivers(raw bool) error {
-	if err := fusefs.Available(); err != nil {
-		return explainFuse(err)
-	}
-	if !raw && os.Geteuid() != 0 {
-		if _, err := findProgram(driverFuse2fs); err != nil {
-			return failf(exitBad, hintInstall(driverFuse2fs)+", or use --raw, or work as root",
-				"%s, which mounts file systems without root, is not installed", driverFuse2fs)
-		}
 	}
 	return nil
 }

@@ -18,60 +18,53 @@ import (
 
 const hintAllowOther = "have the administrator put user_allow_other into /etc/fuse.conf"
 
-// The drivers for the file system inside.
-const (
-	driverKernel  = "kernel"
-	driverFuse2fs = "fuse2fs"
-)
-
-// chooseDriver finds out who can mount the file system inside.
-func (o *opening) chooseDriver() error {
-	switch {
-	case os.Geteuid() == 0:
-		o.state.Driver = driverKernel
-	case slices.Contains([]string{"ext2", "ext3", "ext4"}, o.state.FileSystem):
-		o.state.Driver = driverFuse2fs
-	default:
-		return failf(exitBad, hintRaw+", or work as root",
-			"%s holds %s, and without root only ext2, ext3 and ext4 can be mounted", o.container, o.state.FileSystem)
-	}
-	return nil
-}
-
 // mountFileSystem mounts the file system inside the volume that server shows.
 func (o *opening) mountFileSystem(ctx context.Context, e runEntry, server *serverProcess) error {
 	var err error
 	if o.state.Driver == driverKernel {
 		err = o.mountByKernel(ctx, e, server)
 	} else {
-		err = o.mountByFuse2fs(ctx, e)
+		err = o.mountByProgram(ctx, e, findDriver(o.state.FileSystem))
 	}
 	if err != nil {
 		return err
 	}
-	return waitUsable(ctx, o.state.MountPoint)
+	if err := waitUsable(ctx, o.state.MountPoint); err != nil {
+		return err
+	}
+	return o.seeReadOnly(e)
 }
 
 func (o *opening) mountByKernel(ctx context.Context, e runEntry, server *serverProcess) error {
-	loop, err := loopdev.Attach(e.rawFile(), loopdev.Options{ReadOnly: o.state.ReadOnly})
-	if errors.Is(err, loopdev.ErrNoDevice) {
-		return failf(exitBad, "modprobe loop, or "+hintRaw, "%w", err)
-	}
+	loop, err := o.attachLoop(e)
 	if err != nil {
 		return err
 	}
 	defer loop.Close()
-	o.state.Loop = loop.Path
 	if o.discards && !o.state.ReadOnly {
 		if err := allowDiscards(loop, server); err != nil {
 			return err
 		}
 	}
-	args := []string{"-t", o.state.FileSystem}
+	// No helper, which would be a program like those in drivers.
+	args := []string{"-i", "-t", kernelName(o.state.FileSystem)}
 	if options := o.innerOptions(); len(options) > 0 {
 		args = append(args, "-o", strings.Join(options, ","))
 	}
 	return o.runMounter(ctx, e, "mount", append(args, loop.Path, o.state.MountPoint)...)
+}
+
+// attachLoop makes a block device of the volume.
+func (o *opening) attachLoop(e runEntry) (*loopdev.Device, error) {
+	loop, err := loopdev.Attach(e.rawFile(), loopdev.Options{ReadOnly: o.state.ReadOnly})
+	if errors.Is(err, loopdev.ErrNoDevice) {
+		return nil, failf(exitBad, "modprobe loop, or "+hintRaw, "%w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.state.Loop = loop.Path
+	return loop, nil
 }
 
 func allowDiscards(loop *loopdev.Device, server *serverProcess) error {
@@ -86,28 +79,49 @@ func allowDiscards(loop *loopdev.Device, server *serverProcess) error {
 	return server.send(order{AllowDiscards: true})
 }
 
-func (o *opening) mountByFuse2fs(ctx context.Context, e runEntry) error {
+func (o *opening) mountByProgram(ctx context.Context, e runEntry, d *driver) error {
 	if o.discards {
-		warnf("discards stay forbidden: %s does not tell discarding from zeroing", driverFuse2fs)
+		warnf("discards stay forbidden: %s does not tell discarding from zeroing", d.program)
 	}
-	// Who may open the container may do all in it.
-	options := append([]string{"fakeroot"}, o.innerOptions()...)
-	if o.allowOther {
-		options = append(options, "allow_other")
+	if d.program == driverFuse2fs && !o.state.ReadOnly {
+		notef("%s keeps no journal: if it or the server is killed, the file system may need e2fsck", d.program)
 	}
-	if !o.state.ReadOnly {
-		notef("%s keeps no journal: if it or the server is killed, the file system may need e2fsck", driverFuse2fs)
+	source := e.rawFile()
+	if d.blockDevice {
+		loop, err := o.attachLoop(e)
+		if err != nil {
+			return err
+		}
+		defer loop.Close()
+		source = loop.Path
 	}
-	return o.runMounter(ctx, e, driverFuse2fs, e.rawFile(), o.state.MountPoint, "-o", strings.Join(options, ","))
+	return o.runMounter(ctx, e, d.program, source, o.state.MountPoint, "-o", o.programOptions(d, source))
 }
 
-// waitUsable waits until the file system at dir answers: fuse2fs is in the
-// background before it is ready.
+// waitUsable waits until the file system at dir answers: programs go to the
+// background before they are ready.
 func waitUsable(ctx context.Context, dir string) error {
 	return untilDone(ctx, func() error {
 		_, err := os.Stat(dir)
 		return err
 	})
+}
+
+// seeReadOnly notices that nothing can be written where that was not asked for.
+func (o *opening) seeReadOnly(e runEntry) error {
+	m, err := e.outerMount(o.state)
+	if err != nil || m == nil || o.state.ReadOnly {
+		return err
+	}
+	for _, options := range []string{m.Options, m.VFSOptions} {
+		if slices.Contains(strings.Split(options, ","), "ro") {
+			o.state.ReadOnly = true
+		}
+	}
+	if o.state.ReadOnly {
+		notef("%s by %s is mounted read-only", o.state.FileSystem, o.state.Driver)
+	}
+	return nil
 }
 
 func (o *opening) innerOptions() []string {
@@ -139,7 +153,7 @@ func (o *opening) runMounter(ctx context.Context, e runEntry, program string, ar
 		return context.Cause(ctx)
 	}
 	if err == nil {
-		// fuse2fs ends well also where it fails.
+		// fuse2fs and fusefat end well also where they fail.
 		m, err := e.outerMount(o.state)
 		if err != nil || m != nil {
 			return err
@@ -155,9 +169,9 @@ func (o *opening) runMounter(ctx context.Context, e runEntry, program string, ar
 		"%s in %s cannot be mounted: %s", o.state.FileSystem, o.container, text)
 }
 
-// hintInstall is about a driver, or mount: their packages have the same names.
-func hintInstall(program string) string {
-	return fmt.Sprintf("install it (Debian, Ubuntu: apt-get install %s)", program)
+// hintInstall names the package that has what is missing.
+func hintInstall(packageName string) string {
+	return fmt.Sprintf("install it (Debian, Ubuntu: apt-get install %s)", packageName)
 }
 
 // findProgram looks where system programs are too, which an ordinary user's

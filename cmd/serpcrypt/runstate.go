@@ -42,7 +42,7 @@ type openState struct {
 	MountPoint string    `json:"mount_point"`
 	Raw        bool      `json:"raw"`
 	FileSystem string    `json:"file_system,omitempty"`
-	Driver     string    `json:"driver,omitempty"` // of the file system: kernel or fuse2fs
+	Driver     string    `json:"driver,omitempty"` // of the file system: kernel, or a program
 	Loop       string    `json:"loop_device,omitempty"`
 	Type       string    `json:"type"`
 	Cipher     string    `json:"cipher"`

@@ -121,16 +121,16 @@ func (s *server) unmountWithin(limit time.Duration, lazy bool) (done bool) {
 }
 
 // syncOuter has the file system that cannot be unmounted write what it holds
-// back: the kernel's by a sync, fuse2fs by its end.
+// back: the kernel's by a sync, that of a program by its end.
 func (s *server) syncOuter() {
 	m, err := s.entry.outerMount(s.state)
 	if err != nil || m == nil || s.state.Raw {
 		s.note(err)
 		return
 	}
-	if s.state.Driver == driverFuse2fs {
+	if s.state.Driver != driverKernel {
 		for _, p := range findUsers(s.entry.rawFile()) {
-			if p.name == driverFuse2fs {
+			if p.name == shortName(s.state.Driver) {
 				s.note(syscall.Kill(p.pid, syscall.SIGTERM))
 			}
 		}

@@ -19,6 +19,16 @@ type Found struct {
 	Size int64  // bytes from the disk's start that it says it takes, 0 if it doesn't say
 }
 
+// IsFileSystem reports whether f can be mounted, as swap space, containers and
+// tables of partitions cannot.
+func (f *Found) IsFileSystem() bool {
+	switch f.Name {
+	case "LUKS", "LUKS1", "LUKS2", "swap", "LVM2_member", "GPT", "MBR":
+		return false
+	}
+	return true
+}
+
 // headBytes holds every signature but those of btrfs and of swap space made
 // for pages of 64 KiB, which lie just behind.
 const headBytes = 64<<10 + 4096
