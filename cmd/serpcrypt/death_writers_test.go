@@ -266,9 +266,9 @@ func syncPath(path string) error {
 }
 
 // isOfDeath reports whether err is what somebody gets whose files are served by
-// nobody any more.
+// nobody any more. ext4 finds no space where it cannot read what is free.
 func isOfDeath(err error) bool {
-	for _, number := range []syscall.Errno{syscall.ENOTCONN, syscall.ECONNABORTED, syscall.EIO, syscall.EROFS, syscall.ESHUTDOWN} {
+	for _, number := range []syscall.Errno{syscall.ENOTCONN, syscall.ECONNABORTED, syscall.EIO, syscall.EROFS, syscall.ESHUTDOWN, syscall.ENOSPC} {
 		if errors.Is(err, number) {
 			return true
 		}

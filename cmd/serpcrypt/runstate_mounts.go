@@ -180,6 +180,7 @@ func (e runEntry) cleanUp() error {
 			failed = errors.Join(failed, err)
 		}
 	}
+	waitGone(state.PID)
 	// Whoever has files open there gets nothing but errors any more, so they
 	// are no reason to leave it.
 	if state.MountPoint != "" && !state.Raw {
@@ -200,6 +201,21 @@ func (e runEntry) cleanUp() error {
 		return fmt.Errorf("clean up after a dead server: %w", failed)
 	}
 	return e.remove()
+}
+
+// waitGone waits until a dead server has let go of all that it had: its lock in the
+// runtime folder may be free some time before that on the container.
+func waitGone(pid int) {
+	const most = 2000 // milliseconds; the number may be that of another process by now
+	if pid <= 0 {
+		return
+	}
+	process, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(process)
+	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(process), Events: unix.POLLIN}}, most)
 }
 
 // cleanUpLocked is cleanUp while others may try the same.

@@ -60,7 +60,11 @@ func startServer(ctx context.Context, settings serverSettings, key *secret.Buffe
 		close(p.ended)
 	}()
 
-	if err = sendSettings(p.orders, settings, key); err == nil {
+	settings.State.PID = p.process.Pid
+	if err = p.entry.writeState(settings.State); err == nil {
+		err = sendSettings(p.orders, settings, key)
+	}
+	if err == nil {
 		err = p.waitReady(ctx)
 	}
 	if err != nil {
