@@ -23,7 +23,7 @@ test-dmcrypt: ## exchange containers with the kernel's dm-crypt, in an emulated 
 bench: build ## measure this machine
 	@bin/serpcrypt bench
 
-bench-peers: ## compare with libgcrypt, OpenSSL, Nettle and Go's packages on this machine
+bench-peers: ## compare with libgcrypt, OpenSSL, Nettle, Go's packages and gocryptfs on this machine
 	@test/peers/run.sh
 
 generate: ## write the generated assembly anew

@@ -1,7 +1,8 @@
 // Peers compares the speed of this program's Serpent, SHA-1 and PBKDF2-HMAC-SHA1
 // with that of others' and, for scale, of AES-256-XTS. All do their work in turn,
-// in one thread of one process, and show first that they compute the same. It
-// prints tables for docs/bench.md.
+// in one thread of one process, and show first that they compute the same. It also
+// compares open containers with mounts of gocryptfs. It prints tables for
+// docs/bench.md.
 //
 // It is a module of its own, so that the program does not depend on the peers.
 package main
@@ -14,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"serpcrypt/internal/bench"
@@ -22,7 +24,7 @@ import (
 func main() {
 	each := flag.Duration("time", bench.DefaultEach, "how long each figure is measured")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := report(ctx, os.Stdout, *each); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -52,15 +54,33 @@ func report(ctx context.Context, w io.Writer, each time.Duration) error {
 	}
 	writeTable(&tables, "PBKDF2-HMAC-SHA1 by length of the key, million iterations per second", results, millionsPerSecond)
 
+	all := versions()
+	if missing := mountsMissing(); missing != nil {
+		all = append(all, fmt.Sprintf("mounts not measured: %v", missing))
+	} else {
+		version, err := gocryptfsVersion(ctx)
+		if err != nil {
+			return err
+		}
+		all = append(all, version)
+		results, storage, err := compareVolumes(ctx)
+		if err != nil {
+			return err
+		}
+		writeVolumes(&tables, results, storage)
+	}
+
 	machine := bench.ThisMachine()
 	fmt.Fprintf(w, "%s: %s, %s.\n\n", time.Now().Format("2 January 2006"), machine.CPU, machine.Kernel)
-	for _, version := range versions() {
+	for _, version := range all {
 		fmt.Fprintf(w, "- %s\n", version)
 	}
 	fmt.Fprintf(w, `
 Runs of %d KiB, for cbc-enc of %d KiB. serpcrypt gets a run in one call, the others sector by sector.
 SHA-1's calls can overlap, but where each waits for the last: its digest chooses their message.
 8x64B are the keys of eight key slots, and the iterations those of each.
+What is written to encrypted files is synced in the end, as part of the time, and what is read does not come from
+the page cache of the mount, but again; the requests of x8 are made by eight threads.
 `, runBytes>>10, chainedRunBytes>>10)
 	_, err = io.WriteString(w, tables.String())
 	return err

@@ -149,6 +149,9 @@ func TestWrongDigestOrKeyIsFound(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
+	size, rounds := volumeBytes, volumeRounds
+	defer func() { volumeBytes, volumeRounds = size, rounds }()
+	volumeBytes, volumeRounds = 8<<20, 1
 	var out strings.Builder
 	if err := report(context.Background(), &out, 1); err != nil {
 		t.Fatal(err)
@@ -165,6 +168,17 @@ func TestReport(t *testing.T) {
 	rows := func(name string, columns int) int {
 		row := fmt.Sprintf(`(?m)^    %s( +[\d.]+){%d}$`, regexp.QuoteMeta(name), columns)
 		return len(regexp.MustCompile(row).FindAllString(out.String(), -1))
+	}
+	if missing := mountsMissing(); missing != nil {
+		if want := "- mounts not measured: " + missing.Error(); !strings.Contains(out.String(), want) {
+			t.Errorf("there is no %q in\n%s", want, out.String())
+		}
+	} else {
+		for name, want := range map[string]int{"gocryptfs": 1, "gocryptfs, O_DIRECT": 1, "serpcrypt " + serpent.Auto.Resolve().String() + ", --raw": 1} {
+			if n := rows(name, len(volumeTasks)); n != want {
+				t.Errorf("%d rows of %s, want %d", n, name, want)
+			}
+		}
 	}
 	if !cpucycles.Known {
 		return
