@@ -307,7 +307,7 @@ func (want *creation) prepareVolume(ctx context.Context, v *volume.Volume) error
 		}
 	}
 	if want.mkfs != "" {
-		return makeFileSystem(ctx, want.mkfs, v)
+		return makeFileSystem(ctx, want.mkfs, want.params.Label, v)
 	}
 	return nil
 }

@@ -6,49 +6,74 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 
+	"serpcrypt/internal/fsprobe"
 	"serpcrypt/internal/fusefs"
 	"serpcrypt/volume"
 )
 
-// mkfsArguments returns the flags that keep mkfs from discarding, since that
-// would undo the fill, from asking, and from giving the root folder of a
-// user's own container to root. mkfs sees a file, which has no sectors: that
-// those of the container have sectorSize bytes it has to be told. Else dm-crypt
-// would not mount what it makes, and we would read, change and write back.
-func mkfsArguments(name string, sectorSize int) []string {
-	size := strconv.Itoa(sectorSize)
-	var args, sectors []string
-	switch name {
-	case "ext2", "ext3", "ext4":
-		args = []string{"-q", "-F", "-E", fmt.Sprintf("nodiscard,root_owner=%d:%d", os.Getuid(), os.Getgid())}
-		sectors = []string{"-b", size}
-	case "xfs":
-		args = []string{"-q", "-f", "-K"}
-		sectors = []string{"-s", "size=" + size}
-	case "btrfs":
-		args = []string{"-q", "-f", "-K"}
-	case "f2fs":
-		args = []string{"-q", "-f", "-t", "0"}
-	case "ntfs":
-		args = []string{"-q", "-F", "-f"}
-		sectors = []string{"-s", size}
-	case "vfat":
-		sectors = []string{"-S", size}
-	}
-	if sectorSize > commonSectorSize {
-		args = append(args, sectors...)
-	}
-	return args
+// maker is how a mkfs is told what it has to know.
+type maker struct {
+	always  []string // flags
+	sectors []string // flags where sectors do not have 512 bytes; %d is their size
+	label   string   // flag before a label
+	longest int      // label, in bytes
+	plain   bool     // it has to convert labels, and knows few letters
+}
+
+// makers has the flags that keep mkfs from discarding, since that would undo the
+// fill, from asking, and from giving the root folder of a user's own container to
+// root. mkfs sees a file, which has no sectors: that those of the container are
+// larger it has to be told. Else dm-crypt would not mount what it makes, and we
+// would read, change and write back.
+var makers = map[string]maker{
+	"ext2":   extMaker,
+	"ext3":   extMaker,
+	"ext4":   extMaker,
+	"xfs":    {[]string{"-q", "-f", "-K"}, []string{"-s", "size=%d"}, "-L", 12, false},
+	"btrfs":  {[]string{"-q", "-f", "-K"}, nil, "-L", 255, false},      // its sectors are pages
+	"f2fs":   {[]string{"-q", "-f", "-t", "0"}, nil, "-l", 511, false}, // so are its blocks
+	"nilfs2": {[]string{"-q", "-f", "-K"}, nil, "-L", 80, false},       // and these
+	"ntfs":   {[]string{"-q", "-F", "-f"}, []string{"-s", "%d"}, "-L", 32, true},
+	"vfat":   {nil, []string{"-S", "%d"}, "-n", 11, true},
+	"exfat":  {nil, nil, "-L", 11, true},
+	"udf": {[]string{fmt.Sprintf("--uid=%d", os.Getuid()), fmt.Sprintf("--gid=%d", os.Getgid())},
+		[]string{"--blocksize=%d"}, "-l", 30, true},
+}
+
+var extMaker = maker{
+	[]string{"-q", "-F", "-E", fmt.Sprintf("nodiscard,root_owner=%d:%d", os.Getuid(), os.Getgid())},
+	[]string{"-b", "%d"}, "-L", 16, false,
 }
 
 // commonSectorSize is what all programs take for granted, in bytes.
 const commonSectorSize = 512
+
+// arguments returns the flags for a container with such sectors, in bytes, and
+// such a label, which may be empty.
+func (m maker) arguments(sectorSize int, label string) []string {
+	args := slices.Clone(m.always)
+	if sectorSize > commonSectorSize {
+		for _, flag := range m.sectors {
+			args = append(args, strings.Replace(flag, "%d", strconv.Itoa(sectorSize), 1))
+		}
+	}
+	if label != "" && m.takes(label) {
+		args = append(args, m.label, label)
+	}
+	return args
+}
+
+// takes reports whether a file system can have the label.
+func (m maker) takes(label string) bool {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-"
+	return len(label) <= m.longest && (!m.plain || strings.Trim(label, letters) == "")
+}
 
 // findMkfs finds the program that makes file systems called name.
 func findMkfs(name string) (string, error) {
@@ -62,10 +87,10 @@ func findMkfs(name string) (string, error) {
 	return "", failf(exitUsage, "install the package that has "+program, "no program makes file system %s: %s is not installed", name, program)
 }
 
-// checkFuse mounts for a moment, so that what is missing for mkfs is known
-// before the payload is filled, and not an hour later.
+// checkFuse mounts for a moment, so that what is missing is known before the
+// payload is filled or read, and not an hour later.
 func checkFuse() error {
-	return withFuse(noVolume{}, func(*fusefs.Server, string) error { return nil })
+	return withFuse(noVolume{}, fusefs.Options{}, func(*fusefs.Server, string) error { return nil })
 }
 
 // noVolume has no content.
@@ -78,13 +103,13 @@ func (noVolume) Size() int64                        { return 0 }
 func (noVolume) Discard(int64, int64) error         { return nil }
 
 // withFuse calls use with the path of a file that is v, in a private folder.
-func withFuse(v fusefs.Volume, use func(server *fusefs.Server, path string) error) (err error) {
-	dir, err := os.MkdirTemp("", "serpcrypt-mkfs-")
+func withFuse(v fusefs.Volume, o fusefs.Options, use func(server *fusefs.Server, path string) error) (err error) {
+	dir, err := os.MkdirTemp("", "serpcrypt-volume-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.Remove(dir)) }()
-	server, err := fusefs.Mount(dir, v, fusefs.Options{})
+	server, err := fusefs.Mount(dir, v, o)
 	if err != nil {
 		return explainFuse(err)
 	}
@@ -93,29 +118,47 @@ func withFuse(v fusefs.Volume, use func(server *fusefs.Server, path string) erro
 }
 
 // makeFileSystem runs mkfs, the program, over v.
-func makeFileSystem(ctx context.Context, mkfs string, v *volume.Volume) error {
-	return withFuse(v, func(server *fusefs.Server, path string) error {
-		return runMkfs(ctx, mkfs, v.SectorSize(), server, path)
+func makeFileSystem(ctx context.Context, mkfs, label string, v *volume.Volume) error {
+	name := strings.TrimPrefix(filepath.Base(mkfs), "mkfs.")
+	m := makers[name]
+	if !m.takes(label) {
+		notef("the file system gets no label: %s has none like %q", name, label)
+	}
+	args := m.arguments(v.SectorSize(), label)
+	err := withFuse(v, fusefs.Options{}, func(server *fusefs.Server, path string) error {
+		return runMkfs(ctx, server, mkfs, append(args, path)...)
 	})
+	if err != nil {
+		return err
+	}
+	return checkMade(name, v)
 }
 
-func runMkfs(ctx context.Context, mkfs string, sectorSize int, server *fusefs.Server, path string) error {
-	name := strings.TrimPrefix(filepath.Base(mkfs), "mkfs.")
-	cmd := exec.CommandContext(ctx, mkfs, append(mkfsArguments(name, sectorSize), path)...)
-	// In a process group of its own: Ctrl-C reaches it through the context only.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	debugf("run %s", strings.Join(cmd.Args, " "))
-	output, err := cmd.CombinedOutput()
-	if len(output) > 0 {
-		debugf("%s says: %s", filepath.Base(mkfs), strings.TrimSpace(string(output)))
-	}
+func runMkfs(ctx context.Context, server *fusefs.Server, mkfs string, args ...string) error {
+	program := filepath.Base(mkfs)
+	said, err := runOn(ctx, mkfs, args...)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return failf(exitBad, "", "%s failed (%w): %s", filepath.Base(mkfs), err, strings.TrimSpace(string(output)))
+		return failf(exitBad, "", "%s failed (%w): %s", program, err, said)
 	case server.WriteErrors() > 0:
-		return failf(exitBad, "", "%d writes of %s failed", server.WriteErrors(), filepath.Base(mkfs))
+		return failf(exitBad, "", "%d writes of %s failed", server.WriteErrors(), program)
+	}
+	return nil
+}
+
+// checkMade warns of a file system that will be of less use than one expects.
+func checkMade(name string, v *volume.Volume) error {
+	found, err := fsprobe.Probe(v)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		warnf("open does not know file system %s: %s", name, hintRaw)
+	}
+	if name == "exfat" && v.SectorSize() > commonSectorSize {
+		warnf("mkfs.exfat knows only sectors of %d bytes: Linux will not mount this exfat by cryptsetup; --sector-size %d makes one that it does", commonSectorSize, commonSectorSize)
 	}
 	return nil
 }

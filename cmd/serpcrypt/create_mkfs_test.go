@@ -6,11 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"serpcrypt/internal/fsprobe"
 	"serpcrypt/internal/skip"
+	"serpcrypt/volume"
 )
 
 // TestCreateFileSystem: there is a file system, and the fill has survived it.
@@ -63,6 +66,7 @@ func TestFileSystemFitsSectors(t *testing.T) {
 		{"ext4", "32M", ext},
 		{"vfat", "40M", fat},
 		{"ntfs", "40M", fat},
+		{"f2fs", "60M", func(p []byte) int { return 1 << p[1024+16] }},                       // log_blocksize
 		{"xfs", "400M", func(p []byte) int { return int(binary.BigEndian.Uint16(p[102:])) }}, // sb_sectsize
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -82,6 +86,129 @@ func TestFileSystemFitsSectors(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// diskSizes are in MiB, a little more than each file system takes for the least.
+var diskSizes = map[string]int64{
+	"ext2": 6, "ext3": 6, "ext4": 6, "vfat": 6, "exfat": 6, "ntfs": 6, "udf": 6,
+	"f2fs": 60, "btrfs": 120, "nilfs2": 140, "xfs": 320,
+}
+
+// newVolume makes an empty volume with a file system in it.
+func newVolume(t *testing.T, fileSystem, label string) *volume.Volume {
+	t.Helper()
+	needFuse(t)
+	mkfs, err := findMkfs(fileSystem)
+	if err != nil {
+		skip.Skip(t, err.Error())
+	}
+	const mib, headerMiB = 1 << 20, 16
+	path := filepath.Join(t.TempDir(), "box")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, (headerMiB+diskSizes[fileSystem])*mib); err != nil {
+		t.Fatal(err)
+	}
+	file, err := volume.OpenFile(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	params := volume.Params{Iterations: 1000, SectorSize: 512}
+	made, err := volume.Format(t.Context(), volume.Attached(file), []byte(testPassphrase), params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer made.Close()
+	v, err := made.Open(volume.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { v.Close() })
+	if err := makeFileSystem(t.Context(), mkfs, label, v); err != nil {
+		if strings.Contains(err.Error(), "mount status") {
+			skip.Skip(t, "mkfs.btrfs stumbles over mounts of other users: "+err.Error())
+		}
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestEveryMkfs: what each mkfs makes is as large as the volume and has the label.
+func TestEveryMkfs(t *testing.T) {
+	for name := range makers {
+		t.Run(name, func(t *testing.T) {
+			const label = "HOLIDAY"
+			v := newVolume(t, name, label)
+			found, err := fsprobe.Probe(v)
+			if err != nil || found == nil || found.Name != name {
+				t.Fatalf("it makes %v (%v)", found, err)
+			}
+			const slack = 2 << 20 // f2fs leaves out what is no whole segment
+			if name != "udf" && (found.Size < v.Size()-slack || found.Size > v.Size()) {
+				t.Errorf("%d bytes in a volume of %d", found.Size, v.Size())
+			}
+			// Near the beginning, in bytes or in UTF-16.
+			beginning := make([]byte, min(8<<20, v.Size()))
+			if _, err := v.ReadAt(beginning, 0); err != nil {
+				t.Fatal(err)
+			}
+			wide := strings.Join(append(strings.Split(label, ""), ""), "\x00")
+			if !bytes.Contains(beginning, []byte(label)) && !bytes.Contains(beginning, []byte(wide)) {
+				t.Errorf("no label, by the flags %q", makers[name].arguments(512, label))
+			}
+		})
+	}
+}
+
+// TestLabelThatDoesNotFit: the file system is made without, and that is said.
+func TestLabelThatDoesNotFit(t *testing.T) {
+	needFuse(t)
+	for _, c := range []struct {
+		fileSystem, label string
+		want              bool
+	}{
+		{"ext4", "sixteen letters.", true},
+		{"ext4", "seventeen letters", false},
+		{"ext4", "Größe", true},
+		{"vfat", "Groesse", true},
+		{"vfat", "Größe", false}, // it asks the locale
+		{"vfat", "a*b", false},
+		{"exfat", "twelve chars", false},
+		{"xfs", "thirteen char", false},
+		{"none", "any", false},
+	} {
+		m := makers[c.fileSystem]
+		if got := m.takes(c.label); got != c.want {
+			t.Errorf("%s takes %q: %v", c.fileSystem, c.label, got)
+		}
+		if got := slices.Contains(m.arguments(512, c.label), c.label); got != c.want {
+			t.Errorf("mkfs.%s gets %q", c.fileSystem, m.arguments(512, c.label))
+		}
+	}
+	if _, err := findMkfs("vfat"); err != nil {
+		skip.Skip(t, err.Error())
+	}
+	path := filepath.Join(t.TempDir(), "box")
+	o := serpcrypt(t, testPassphrase, "create", "--size", "3M", "--pbkdf-force-iterations", "1000", "--fs", "vfat", "--label", "Größe", path).must(t, exitOK)
+	if want := `serpcrypt: the file system gets no label: vfat has none like "Größe"`; !strings.Contains(o.stderr, want) {
+		t.Errorf("create says\n%s", o.stderr)
+	}
+}
+
+// TestMakesWhatOpenDoesNotKnow: whoever makes it hears of that at once.
+func TestMakesWhatOpenDoesNotKnow(t *testing.T) {
+	needFuse(t)
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "mkfs.odd"), []byte("#!/bin/sh\necho odd | dd of=$1 conv=notrunc\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	o := serpcrypt(t, testPassphrase, "create", "--size", "3M", "-q", "--pbkdf-force-iterations", "1000", "--fs", "odd", filepath.Join(t.TempDir(), "box")).must(t, exitOK)
+	if want := "warning: open does not know file system odd: " + hintRaw; !strings.Contains(o.stderr, want) {
+		t.Errorf("create says\n%s", o.stderr)
 	}
 }
 
@@ -105,8 +232,8 @@ func TestMkfsFails(t *testing.T) {
 
 // TestMkfsDoesNotDiscard: it is told not to, and it could not.
 func TestMkfsDoesNotDiscard(t *testing.T) {
-	for name, flags := range map[string]string{"ext2": "nodiscard", "ext3": "nodiscard", "ext4": "nodiscard", "xfs": "-K", "btrfs": "-K", "f2fs": "-t 0"} {
-		if got := strings.Join(mkfsArguments(name, 512), " "); !strings.Contains(got, flags) {
+	for name, flags := range map[string]string{"ext2": "nodiscard", "ext3": "nodiscard", "ext4": "nodiscard", "xfs": "-K", "btrfs": "-K", "f2fs": "-t 0", "nilfs2": "-K"} {
+		if got := strings.Join(makers[name].arguments(512, ""), " "); !strings.Contains(got, flags) {
 			t.Errorf("mkfs.%s gets %s, without %s", name, got, flags)
 		}
 	}

@@ -12,12 +12,16 @@ import (
 
 func verifyCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "verify",
-		Usage:       "check that a container is whole and that every part decrypts",
-		UsageText:   "serpcrypt verify [options] CONTAINER",
-		Description: "serpcrypt verify box.luks",
-		Flags:       append([]cli.Flag{headerFlag()}, unlockFlags()...),
-		Action:      runVerify,
+		Name:      "verify",
+		Usage:     "check that a container is whole and that every part decrypts",
+		UsageText: "serpcrypt verify [options] CONTAINER",
+		Description: `serpcrypt verify box.luks
+   serpcrypt verify --fsck box.luks`,
+		Flags: append([]cli.Flag{
+			headerFlag(),
+			&cli.BoolFlag{Name: "fsck", Usage: "have the file system inside checked, too, by its own program; that writes nothing"},
+		}, unlockFlags()...),
+		Action: runVerify,
 	}
 }
 
@@ -40,57 +44,93 @@ func runVerify(c *cli.Context) error {
 		return err
 	}
 	defer file.close()
-	report, closed := verifyFile(c, file, request, volume.Options{Kernel: kernel})
-	if report == nil {
+	found, closed := verifyFile(c, file, request, volume.Options{Kernel: kernel})
+	if found == nil {
 		return closed
 	}
 	if c.Bool("json") {
 		var d *verifyDocument
-		if d, err = newVerifyDocument(path, report); err == nil {
+		if d, err = newVerifyDocument(path, found); err == nil {
 			err = printJSON(d)
 		}
 	} else {
-		showReport(path, report)
+		showReport(path, found)
 	}
 	if err != nil {
 		return err
 	}
-	if err := verdict(path, report); err != nil {
+	if err := verdict(path, found); err != nil {
 		return err
 	}
 	return closed
 }
 
+// findings are what is known of a container when all has been looked at.
+type findings struct {
+	*volume.Report
+	fsck *fsckReport // nil if it was not asked for, or nothing could be decrypted
+}
+
 // verifyFile gets a key if the header is good enough to use it. If no key opens
 // the container, that is the error, beside a report of all that can be told
 // without.
-func verifyFile(c *cli.Context, file *container, r keyRequest, o volume.Options) (*volume.Report, error) {
+func verifyFile(c *cli.Context, file *container, r keyRequest, o volume.Options) (*findings, error) {
 	key, err := unlock(c.Context, c, file.stores(), r)
 	var fault *volume.FormatError
 	switch {
 	case errors.As(err, &fault): // which Verify finds, too, and all others
-		return volume.Verify(c.Context, file.stores(), nil, o, nil)
+		err = nil
 	case errors.Is(err, volume.ErrPassphrase), errors.Is(err, volume.ErrNoKeySlot):
-		report, failure := volume.Verify(c.Context, file.stores(), nil, o, nil)
-		if failure != nil {
-			return nil, failure
-		}
-		return report, err
 	case err != nil:
 		return nil, err
+	default:
+		defer key.Close()
+		warnOfSwap()
+		return verifyPlaintext(c, file, key, o)
 	}
-	defer key.Close()
-	warnOfSwap()
+	report, failure := volume.Verify(c.Context, file.stores(), nil, o, nil)
+	if failure != nil {
+		return nil, failure
+	}
+	return &findings{Report: report}, err
+}
+
+// verifyPlaintext is verifyFile for who has the key.
+func verifyPlaintext(c *cli.Context, file *container, key *volume.Key, o volume.Options) (f *findings, err error) {
+	var check *fsck
+	var v *volume.Volume
+	if c.Bool("fsck") {
+		o := o
+		o.ReadOnly = true
+		if v, err = volume.Open(file.stores(), key, o); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, v.Close()) }()
+		if check, err = newFsck(v, file.path); err != nil {
+			return nil, err
+		}
+	}
 	p := newProgress("verifying")
-	defer p.finish()
-	return volume.Verify(c.Context, file.stores(), key, o, p.update)
+	report, err := volume.Verify(c.Context, file.stores(), key, o, p.update)
+	p.finish()
+	if err != nil {
+		return nil, err
+	}
+	f = &findings{Report: report}
+	if check != nil {
+		if f.fsck, err = check.run(c.Context, v); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
 }
 
 // cannotSee is what a person must know who trusts the result.
 const cannotSee = "the format does not authenticate: a payload byte that somebody or something changed decrypts to other bytes, and no check can tell"
 
 // showReport prints a line for each check, with what was wrong below it.
-func showReport(path string, r *volume.Report) {
+func showReport(path string, f *findings) {
+	r := f.Report
 	if h := r.Header; h != nil {
 		key := "no key slot"
 		if h.KeyBytes > 0 {
@@ -108,6 +148,9 @@ func showReport(path string, r *volume.Report) {
 		if check.More > 0 {
 			infof("      ... and %d more", check.More)
 		}
+	}
+	if f.fsck != nil {
+		f.fsck.show()
 	}
 	infof("Not to be seen: %s.", cannotSee)
 }
@@ -142,17 +185,19 @@ func describeCheck(check volume.Check, r *volume.Report) string {
 }
 
 // verdict is nil only if everything held.
-func verdict(path string, r *volume.Report) error {
+func verdict(path string, f *findings) error {
 	faults := 0
-	for _, check := range r.Checks {
+	for _, check := range f.Checks {
 		faults += len(check.Faults) + check.More
 	}
-	first := r.Err()
+	first := f.Err()
 	switch {
 	case faults == 1:
 		return failf(exitBad, "", "%s is damaged: %w", path, first)
 	case faults > 1:
 		return failf(exitBad, "", "%s is damaged: %d faults, the first: %w", path, faults, first)
+	case f.fsck != nil:
+		return f.fsck.verdict(path)
 	}
 	return nil
 }
@@ -169,6 +214,7 @@ type verifyDocument struct {
 	FileSystem      string          `json:"file_system,omitempty"`
 	FileSystemBytes int64           `json:"file_system_bytes,omitempty"`
 	Checks          []checkDocument `json:"checks"`
+	Fsck            *fsckDocument   `json:"fsck,omitempty"`
 	CannotSee       string          `json:"cannot_see"`
 }
 
@@ -186,7 +232,8 @@ type faultDocument struct {
 	Reason string `json:"reason"`
 }
 
-func newVerifyDocument(path string, r *volume.Report) (*verifyDocument, error) {
+func newVerifyDocument(path string, f *findings) (*verifyDocument, error) {
+	r := f.Report
 	d := &verifyDocument{
 		Container:    path,
 		OK:           r.Err() == nil,
@@ -204,6 +251,10 @@ func newVerifyDocument(path string, r *volume.Report) (*verifyDocument, error) {
 	}
 	if r.FileSystem != nil {
 		d.FileSystem, d.FileSystemBytes = r.FileSystem.Name, r.FileSystem.Size
+	}
+	if f.fsck != nil {
+		d.Fsck = f.fsck.document()
+		d.OK = d.OK && f.fsck.exitCode == 0
 	}
 	for _, check := range r.Checks {
 		document := checkDocument{Name: check.Name, Result: string(check.Result), MoreFaults: check.More}
