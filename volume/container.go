@@ -54,6 +54,9 @@ type headerEditor interface {
 
 	// configure returns what writes the new texts.
 	configure(t Texts) (commit func() error, err error)
+	// statePayloadSize returns what makes the header state another size of the
+	// payload, in bytes, if it states one.
+	statePayloadSize(size int64) (commit func() error, err error)
 	// parts returns the bytes of the header's store that mean something, in
 	// order, and where the last that may do so ends.
 	parts() (used []byteRange, end int64, err error)

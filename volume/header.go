@@ -25,6 +25,7 @@ type Header struct {
 	KeyBytes         int    // 0 if there is no key slot that tells it
 	SectorSize       int    // of the payload, in bytes
 	PayloadOffset    int64  // bytes; 0: the header is detached
+	PayloadSize      int64  // bytes; 0: all up to the end of its store
 	Digest           []byte
 	DigestSalt       []byte
 	DigestIterations int
@@ -84,6 +85,13 @@ const (
 	SlotUnbound  SlotState = "unbound" // LUKS2: in use for another key than the volume's
 	SlotInvalid  SlotState = "invalid" // damaged: neither can it be opened nor is it known to be free
 )
+
+// PayloadIn returns how many bytes of payload there is room for in a store of so
+// many bytes: whole sectors.
+func (h *Header) PayloadIn(storeSize int64) int64 {
+	sectorSize := int64(h.SectorSize)
+	return (storeSize - h.PayloadOffset) / sectorSize * sectorSize
+}
 
 // ReadHeader reads the header of a container. The error is a *FormatError, or
 // that of the store. If only a field is wrong, the header is returned as well,

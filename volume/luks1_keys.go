@@ -137,6 +137,11 @@ func (c *luks1Container) configure(t Texts) (func() error, error) {
 	return func() error { return c.save(&h) }, nil
 }
 
+// statePayloadSize: the header has no field for it.
+func (c *luks1Container) statePayloadSize(int64) (func() error, error) {
+	return func() error { return nil }, nil
+}
+
 // save writes the header, which the container has from then on.
 func (c *luks1Container) save(h *luks1.Header) error {
 	if err := h.Save(c.at.Header); err != nil {

@@ -44,6 +44,9 @@ func (c *luks2Container) header() *Header {
 	if s := h.Segments[0]; s != nil {
 		out.Cipher, out.Mode, _ = strings.Cut(s.Encryption, "-")
 		out.SectorSize, out.PayloadOffset = s.SectorSize, s.Offset
+		if s.Size != luks2.DynamicSize {
+			out.PayloadSize = s.Size
+		}
 	}
 	if d := c.digest(); d != nil {
 		out.Hash, out.Digest, out.DigestSalt, out.DigestIterations = d.Hash, slices.Clone(d.Digest), slices.Clone(d.Salt), d.Iterations

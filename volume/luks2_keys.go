@@ -212,3 +212,14 @@ func (c *luks2Container) configure(t Texts) (func() error, error) {
 	}
 	return func() error { return c.change(set) }, nil
 }
+
+func (c *luks2Container) statePayloadSize(size int64) (func() error, error) {
+	return func() error {
+		return c.change(func(h *luks2.Header) error {
+			if s := h.Segments[0]; s.Size != luks2.DynamicSize {
+				s.Size = size
+			}
+			return nil
+		})
+	}, nil
+}

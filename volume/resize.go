@@ -20,6 +20,50 @@ type Resizable interface {
 	Truncate(size int64) error
 }
 
+// Resize gives the store of a container's payload a length of size bytes, by Grow
+// or Shrink. If the header states how long the payload is, as one of LUKS2 may,
+// it states then that it takes all of that length. header and data are the
+// same unless the header is detached.
+//
+// The header never states more than there is, so that the container is whole at
+// every moment: it is told of less before the store gets shorter, and of more when
+// that has become longer. After an error the store may be longer than the header
+// states. Resize can go on from there.
+//
+// Errors: a *SizeError, a *FormatError, ErrBusy, that of ctx, or those of the stores.
+func Resize(ctx context.Context, header Store, data Resizable, size int64, sparse bool, progress Progress) error {
+	c, err := openContainer(ctx, Stores{header, data})
+	if err != nil {
+		return err
+	}
+	old, err := data.Size()
+	if err != nil {
+		return err
+	}
+	h := c.header()
+	payload := h.PayloadIn(size)
+	if payload <= 0 {
+		return &SizeError{size, h.PayloadOffset + int64(h.SectorSize)}
+	}
+	state := func(ctx context.Context) error {
+		return edit(ctx, header, func(c container) (func() error, error) { return c.statePayloadSize(payload) })
+	}
+	if h.PayloadSize > payload {
+		if err := state(ctx); err != nil {
+			return err
+		}
+	}
+	if size < old {
+		err = Shrink(data, size)
+	} else if size > old {
+		err = Grow(ctx, data, size, sparse, progress)
+	}
+	if err == nil && h.PayloadSize != 0 && h.PayloadSize < payload {
+		err = state(context.WithoutCancel(ctx)) // all of the work is done
+	}
+	return err
+}
+
 // Grow makes a container that reaches to the end of s longer, to size bytes.
 // Unless it is to be sparse, the space is taken first, and then filled with
 // random bytes, which nobody can tell from ciphertext.

@@ -8,7 +8,6 @@ import (
 
 	"serpcrypt/internal/fsprobe"
 	"serpcrypt/volume"
-	"serpcrypt/volume/luks2"
 )
 
 const (
@@ -34,12 +33,13 @@ func resizeCommand() *cli.Command {
 
 // resizing is a container file on its way to another size, in bytes.
 type resizing struct {
-	path     string // what the person calls it
-	file     *container
-	header   *volume.Header
-	old, new int64
-	sparse   bool
-	force    bool
+	path                   string // what the person calls it
+	file                   *container
+	header                 *volume.Header
+	old, new               int64
+	oldPayload, newPayload int64
+	sparse                 bool
+	force                  bool
 }
 
 func runResize(c *cli.Context) error {
@@ -60,23 +60,22 @@ func runResize(c *cli.Context) error {
 		return err
 	}
 	defer r.file.close()
-	if err := r.check(); err != nil {
+	if err := r.check(c); err != nil {
 		return err
 	}
-	switch {
-	case r.new > r.old:
-		err = r.grow(c)
-	case r.new < r.old:
-		err = r.shrink(c, request)
+	if r.newPayload < r.oldPayload {
+		if err := r.checkLoss(c, request); err != nil {
+			return err
+		}
 	}
-	if err != nil {
+	if err := r.resize(c); err != nil {
 		return err
 	}
 	return r.show(c.Bool("json"))
 }
 
 // check finds out whether the container can have that size at all.
-func (r *resizing) check() (err error) {
+func (r *resizing) check(c *cli.Context) (err error) {
 	if r.file.data.IsDevice() {
 		return failf(exitBad, "", "%s is a block device, and only files can be resized: a container on a device takes all of it", r.path)
 	}
@@ -89,33 +88,29 @@ func (r *resizing) check() (err error) {
 	if r.old, err = r.file.data.Size(); err != nil {
 		return err
 	}
-	if size, fixed := fixedPayload(r.header); fixed {
-		return failf(exitBad, "", "the header of %s says that the payload has %d bytes, however long the file is: it cannot be resized", r.path, size)
-	}
 	if least := (r.header.PayloadOffset/sizeUnit + 1) * sizeUnit; r.new < least {
 		return usagef("%s are too few: this container takes at least %d bytes", formatSize(r.new), least)
 	}
+	r.oldPayload, r.newPayload = r.header.PayloadIn(r.old), r.header.PayloadIn(r.new)
+	if r.header.PayloadSize == 0 {
+		return nil
+	}
+	r.oldPayload = r.header.PayloadSize
+	return r.editHeader(c)
+}
+
+// editHeader opens a detached header again, to tell it of the new size.
+func (r *resizing) editHeader(c *cli.Context) error {
+	if !r.file.isDetached() {
+		return nil
+	}
+	header, err := volume.EditFile(c.String("header"))
+	if err != nil {
+		return fmt.Errorf("header: %w", err)
+	}
+	r.file.header.Close()
+	r.file.header = header
 	return nil
-}
-
-// payload returns how much the container holds if its file has size bytes.
-func (r *resizing) payload(size int64) int64 {
-	sectorSize := int64(r.header.SectorSize)
-	return (size - r.header.PayloadOffset) / sectorSize * sectorSize
-}
-
-// fixedPayload reports whether the payload does not reach to the end of the file
-// by itself, and the size in bytes that it has then.
-func fixedPayload(h *volume.Header) (size int64, fixed bool) {
-	if h.LUKS2 == nil {
-		return 0, false
-	}
-	for _, s := range h.LUKS2.Segments {
-		if s.Size != luks2.DynamicSize {
-			size, fixed = size+s.Size, true
-		}
-	}
-	return size, fixed
 }
 
 // resizableFile makes a container file a volume.Resizable.
@@ -131,14 +126,19 @@ func (r *resizing) resizable() resizableFile {
 func (f resizableFile) Reserve(size int64) error  { return f.sized.reserveBehind(size) }
 func (f resizableFile) Truncate(size int64) error { return f.sized.extend(size) }
 
-func (r *resizing) grow(c *cli.Context) error {
+func (r *resizing) resize(c *cli.Context) error {
 	p := newProgress("filling")
 	defer p.finish()
-	return volume.Grow(c.Context, r.resizable(), r.new, r.sparse, p.update)
+	data := r.resizable()
+	header := volume.Store(data)
+	if r.file.isDetached() {
+		header = r.file.header
+	}
+	return volume.Resize(c.Context, header, data, r.new, r.sparse, p.update)
 }
 
-// shrink needs the key, to look at what would be cut off.
-func (r *resizing) shrink(c *cli.Context, request keyRequest) error {
+// checkLoss needs the key, to look at what would be cut off.
+func (r *resizing) checkLoss(c *cli.Context, request keyRequest) error {
 	key, err := unlock(c.Context, c, r.file.stores(), request)
 	if err != nil {
 		return err
@@ -153,11 +153,9 @@ func (r *resizing) shrink(c *cli.Context, request keyRequest) error {
 		return refusal
 	}
 	if refusal != nil {
-		if err := confirm(c.Context, loss); err != nil {
-			return err
-		}
+		return confirm(c.Context, loss)
 	}
-	return volume.Shrink(r.resizable(), r.new)
+	return nil
 }
 
 // lookInside says why the container should not become smaller and what would
@@ -170,7 +168,7 @@ func (r *resizing) lookInside(key *volume.Key) (loss string, refusal, err error)
 	defer func() { err = errors.Join(err, v.Close()) }()
 	all, err := fsprobe.All(v)
 	found := largest(all)
-	room := r.payload(r.new)
+	room := r.newPayload
 	switch {
 	case err != nil:
 		return "", nil, err
@@ -220,16 +218,15 @@ type resizeDocument struct {
 }
 
 func (r *resizing) show(asJSON bool) error {
-	payload := r.payload(r.new)
 	if asJSON {
-		return printJSON(resizeDocument{r.path, r.old, r.new, payload})
+		return printJSON(resizeDocument{r.path, r.old, r.new, r.newPayload})
 	}
-	if r.new == r.old {
+	if r.new == r.old && r.newPayload == r.oldPayload {
 		infof("%s has %s (%d bytes) already", r.path, formatSize(r.new), r.new)
 		return nil
 	}
-	infof("%s has %s (%d bytes) now, with a payload of %s (%d bytes)", r.path, formatSize(r.new), r.new, formatSize(payload), payload)
-	if r.new > r.old && !screen.quiet {
+	infof("%s has %s (%d bytes) now, with a payload of %s (%d bytes)", r.path, formatSize(r.new), r.new, formatSize(r.newPayload), r.newPayload)
+	if r.newPayload > r.oldPayload && !screen.quiet {
 		hintf("a file system inside keeps its size until it is told to grow, as by resize2fs on MOUNTPOINT/volume after open --raw")
 	}
 	return nil
