@@ -3,6 +3,8 @@ package volume
 import (
 	"context"
 	"fmt"
+
+	"serpcrypt/volume/luks"
 )
 
 // ConvertError says why a container cannot get the other format.
@@ -25,7 +27,7 @@ func (e *ConvertError) Error() string {
 func Convert(ctx context.Context, header Store, to string) error {
 	return edit(ctx, header, func(c container) (func() error, error) {
 		if to != TypeLUKS1 && to != TypeLUKS2 {
-			return nil, &ParamError{"type", fmt.Sprintf("%q (%s or %s)", to, TypeLUKS1, TypeLUKS2)}
+			return nil, luks.BadParam("type", "%q (%s or %s)", to, TypeLUKS1, TypeLUKS2)
 		}
 		if c.header().Type == to {
 			return nil, &ConvertError{to, "it is " + to + " already"}

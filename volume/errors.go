@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"serpcrypt/volume/luks"
 	"serpcrypt/volume/luks1"
 	"serpcrypt/volume/luks2"
 )
@@ -61,9 +62,7 @@ func (e *FormatError) Error() string {
 // ParamError says what about a parameter is not possible. Others that are
 // returned for that are *modes.SpecError, *hashes.UnknownError and
 // *kdf.Argon2Error.
-type ParamError struct{ Param, Reason string }
-
-func (e *ParamError) Error() string { return fmt.Sprintf("volume: %s: %s", e.Param, e.Reason) }
+type ParamError = luks.ParamError
 
 // ForeignBackupError says that a backup is of another volume than that whose
 // header it shall become.
@@ -90,25 +89,19 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("volume: %d bytes are too few for a container, which takes at least %d", e.Size, e.Need)
 }
 
-// formatError makes a *FormatError or *ParamError of what the formats' packages
-// return for such, and wraps others. A header is at its store's start, so the
+// formatError makes a *FormatError of what the formats' packages return for such,
+// keeps a *ParamError, and wraps others. A header is at its store's start, so the
 // offset is the same.
 func formatError(err error) error {
 	var field1 *luks1.FieldError
 	var field2 *luks2.FieldError
-	var param1 *luks1.ParamError
-	var param2 *luks2.ParamError
 	switch {
-	case err == nil, isFormatError(err):
+	case err == nil, isFormatError(err), errors.As(err, new(*ParamError)):
 		return err
 	case errors.As(err, &field1):
 		return (*FormatError)(field1)
 	case errors.As(err, &field2):
 		return fromLUKS2(field2)
-	case errors.As(err, &param1):
-		return (*ParamError)(param1)
-	case errors.As(err, &param2):
-		return (*ParamError)(param2)
 	}
 	return fmt.Errorf("volume: %w", err)
 }

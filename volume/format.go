@@ -7,6 +7,7 @@ import (
 
 	"serpcrypt/internal/secret"
 	"serpcrypt/kdf"
+	"serpcrypt/volume/luks"
 )
 
 // Params are what a new container is made from. The zero value of each field
@@ -86,11 +87,11 @@ type draft interface {
 func (p Params) newDraft(dataSize int64) (draft, error) {
 	switch {
 	case p.KeyBits%8 != 0:
-		return nil, &ParamError{"key size", fmt.Sprintf("%d bits are no whole bytes", p.KeyBits)}
+		return nil, luks.BadParam("key size", "%d bits are no whole bytes", p.KeyBits)
 	case p.VolumeKey != nil && len(p.VolumeKey) != p.KeyBits/8:
-		return nil, &ParamError{"volume key", fmt.Sprintf("%d bits, not %d", 8*len(p.VolumeKey), p.KeyBits)}
+		return nil, luks.BadParam("volume key", "%d bits, not %d", 8*len(p.VolumeKey), p.KeyBits)
 	}
-	if err := checkIterations("digest iterations", p.DigestIterations); err != nil {
+	if err := luks.CheckIterations("digest iterations", p.DigestIterations); err != nil {
 		return nil, err
 	}
 	switch p.Type {
@@ -99,19 +100,12 @@ func (p Params) newDraft(dataSize int64) (draft, error) {
 	case TypeLUKS2:
 		return newLUKS2Draft(p, dataSize)
 	}
-	return nil, &ParamError{"type", fmt.Sprintf("%q (%s or %s)", p.Type, TypeLUKS1, TypeLUKS2)}
-}
-
-func checkIterations(param string, n int) error {
-	if n < kdf.MinIterations || n > kdf.MaxIterations {
-		return &ParamError{param, fmt.Sprintf("%d (allowed: %d to %d)", n, kdf.MinIterations, kdf.MaxIterations)}
-	}
-	return nil
+	return nil, luks.BadParam("type", "%q (%s or %s)", p.Type, TypeLUKS1, TypeLUKS2)
 }
 
 func checkSlotNumber(slot, slots int) error {
 	if slot < 0 || slot >= slots {
-		return &ParamError{"key slot", fmt.Sprintf("%d (there are 0 to %d)", slot, slots-1)}
+		return luks.BadParam("key slot", "%d (there are 0 to %d)", slot, slots-1)
 	}
 	return nil
 }

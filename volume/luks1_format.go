@@ -3,6 +3,7 @@ package volume
 import (
 	"context"
 
+	"serpcrypt/volume/luks"
 	"serpcrypt/volume/luks1"
 )
 
@@ -15,7 +16,7 @@ type luks1Draft struct {
 func newLUKS1Draft(p Params) (draft, error) {
 	switch {
 	case p.SectorSize != 0 && p.SectorSize != luks1.SectorSize:
-		return nil, &ParamError{"sector size", "LUKS1 has only sectors of 512 bytes"}
+		return nil, luks.BadParam("sector size", "LUKS1 has only sectors of 512 bytes")
 	case p.Label != "" || p.Subsystem != "":
 		return nil, errNoTexts
 	}
@@ -73,4 +74,4 @@ func (d *luks1Draft) container(at location) container {
 	return &luks1Container{at, d.h}
 }
 
-var errNoTexts = &ParamError{"label", "LUKS1 has neither label nor subsystem"}
+var errNoTexts = luks.BadParam("label", "LUKS1 has neither label nor subsystem")

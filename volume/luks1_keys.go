@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"serpcrypt/volume/luks"
 	"serpcrypt/volume/luks1"
 )
 
@@ -47,11 +48,11 @@ func (c *luks1Container) sealSlot(ctx context.Context, slot int, key, passphrase
 func (p KeyParams) checkLUKS1(hash string) error {
 	switch {
 	case p.KDF != PBKDF2:
-		return &ParamError{"key derivation", fmt.Sprintf("%s is not possible with LUKS1, which has only %s", p.KDF, PBKDF2)}
+		return luks.BadParam("key derivation", "%s is not possible with LUKS1, which has only %s", p.KDF, PBKDF2)
 	case p.Hash != "" && !strings.EqualFold(p.Hash, hash):
-		return &ParamError{"hash", fmt.Sprintf("%s is not possible: with LUKS1, every key slot has the container's %s", p.Hash, hash)}
+		return luks.BadParam("hash", "%s is not possible: with LUKS1, every key slot has the container's %s", p.Hash, hash)
 	}
-	return checkIterations("iterations", p.Iterations)
+	return luks.CheckIterations("iterations", p.Iterations)
 }
 
 // The methods below work on a copy of the header, as it is not changed where

@@ -3,6 +3,7 @@ package volume
 import (
 	"context"
 
+	"serpcrypt/volume/luks"
 	"serpcrypt/volume/luks2"
 )
 
@@ -42,7 +43,7 @@ func newLUKS2Draft(p Params, dataSize int64) (draft, error) {
 	if payload := (dataSize - s.Offset) / 512 * 512; p.SectorSize == 0 && payload > 0 && payload%bigSectors == 0 {
 		s.SectorSize = bigSectors
 	} else if payload > 0 && payload%int64(sectorSize) != 0 {
-		return nil, &ParamError{"sector size", "the payload is no whole sectors of this size"}
+		return nil, luks.BadParam("sector size", "the payload is no whole sectors of this size")
 	}
 	return &luks2Draft{h}, nil
 }

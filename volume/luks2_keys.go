@@ -7,6 +7,7 @@ import (
 
 	"serpcrypt/internal/hashes"
 	"serpcrypt/kdf"
+	"serpcrypt/volume/luks"
 	"serpcrypt/volume/luks2"
 )
 
@@ -64,14 +65,14 @@ func (p KeyParams) checkLUKS2() error {
 	}
 	switch p.KDF {
 	case PBKDF2:
-		return checkIterations("iterations", p.Iterations)
+		return luks.CheckIterations("iterations", p.Iterations)
 	case Argon2i, Argon2id:
 		if err := (kdf.Argon2{Variant: p.KDF, Time: p.Argon2.Time, Memory: p.Argon2.MemoryKiB, CPUs: p.Argon2.Lanes}).CheckNew(); err != nil {
 			return fmt.Errorf("volume: %w", err)
 		}
 		return nil
 	}
-	return &ParamError{"key derivation", fmt.Sprintf("unknown function %q (known: %s, %s, %s)", p.KDF, PBKDF2, Argon2i, Argon2id)}
+	return luks.BadParam("key derivation", "unknown function %q (known: %s, %s, %s)", p.KDF, PBKDF2, Argon2i, Argon2id)
 }
 
 func (p KeyParams) luks2() luks2.SlotParams {
@@ -185,7 +186,7 @@ func (c *luks2Container) erase() (commit func() error, err error) {
 func (c *luks2Container) configure(t Texts) (func() error, error) {
 	set := func(h *luks2.Header) error {
 		if t.UUID != nil {
-			id, err := luks2.NewUUID(*t.UUID)
+			id, err := luks.NewUUID(*t.UUID)
 			if err != nil {
 				return err
 			}

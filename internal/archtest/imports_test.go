@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"internal/hashes"},
 	{"cipher/modes", "kdf"},
 	{"volume/af"},
-	{"volume/keyslot"},
+	{"volume/keyslot", "volume/luks"},
 	{"volume/luks1", "volume/luks2"},
 	{"volume"},
 	{"internal/bench"},

@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 
 	"serpcrypt/kdf"
+	"serpcrypt/volume/luks"
 )
 
 // digestJob is the derivation of the volume key's digest.
@@ -15,7 +16,7 @@ func (h *Header) digestJob(key []byte) kdf.Job {
 
 // SetDigest records the digest of the volume key, unless ctx is done before.
 func (h *Header) SetDigest(ctx context.Context, key []byte, iterations int) error {
-	if err := checkIterations("digest iterations", iterations); err != nil {
+	if err := luks.CheckIterations("digest iterations", iterations); err != nil {
 		return err
 	}
 	rand.Read(h.DigestSalt[:])

@@ -9,6 +9,7 @@ import (
 
 	"serpcrypt/kdf"
 	"serpcrypt/volume/keyslot"
+	"serpcrypt/volume/luks"
 )
 
 var (
@@ -31,7 +32,7 @@ type SealedSlot struct {
 //
 // When ctx is done it returns the error of that, as kdf.Derive does.
 func (h *Header) SealSlot(ctx context.Context, slot int, key, passphrase []byte, iterations int) (*SealedSlot, error) {
-	if err := checkIterations("iterations", iterations); err != nil {
+	if err := luks.CheckIterations("iterations", iterations); err != nil {
 		return nil, err
 	}
 	fields := h.Slots[slot]

@@ -16,6 +16,7 @@ import (
 	"serpcrypt/internal/golden"
 	"serpcrypt/internal/hashes"
 	"serpcrypt/internal/secret"
+	"serpcrypt/volume/luks"
 )
 
 func TestOpenSlotOfGoldenImages(t *testing.T) {
@@ -269,7 +270,7 @@ func TestNewUUIDAndOffset(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	good := Params{Spec: "serpent-xts-plain64", KeyBytes: 64, Hash: "sha1"}
 	is := func(target any) func(error) bool { return func(err error) bool { return errors.As(err, target) } }
-	isSpec, isHash, isParam := is(new(*modes.SpecError)), is(new(*hashes.UnknownError)), is(new(*ParamError))
+	isSpec, isHash, isParam := is(new(*modes.SpecError)), is(new(*hashes.UnknownError)), is(new(*luks.ParamError))
 	for _, c := range []struct {
 		name  string
 		edit  func(p *Params)

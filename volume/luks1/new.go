@@ -5,11 +5,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"serpcrypt/cipher/modes"
 	"serpcrypt/internal/hashes"
-	"serpcrypt/kdf"
+	"serpcrypt/volume/luks"
 )
 
 // Params are what a new header is made from.
@@ -22,11 +20,6 @@ type Params struct {
 	Detached      bool   // the payload lies in another store, by default from its start
 }
 
-// ParamError says what about a parameter is not possible.
-type ParamError struct{ Param, Reason string }
-
-func (e *ParamError) Error() string { return fmt.Sprintf("luks1: %s: %s", e.Param, e.Reason) }
-
 const (
 	// Key slots and payloads begin at multiples of 4 KiB, which are good for
 	// disks with such sectors (LUKS_ALIGN_KEYSLOTS).
@@ -36,7 +29,7 @@ const (
 )
 
 // New returns a header with all slots free and no digest. The error is a
-// *modes.SpecError, a *hashes.UnknownError or a *ParamError.
+// *modes.SpecError, a *hashes.UnknownError or a *luks.ParamError.
 func New(p Params) (*Header, error) {
 	spec, err := modes.ParseSpec(p.Spec)
 	if err != nil {
@@ -67,26 +60,15 @@ func New(p Params) (*Header, error) {
 }
 
 // SetUUID sets the UUID, a new random one if text is empty. The error is a
-// *ParamError.
+// *luks.ParamError.
 func (h *Header) SetUUID(text string) error {
-	id, err := newUUID(text)
+	id, err := luks.NewUUID(text)
 	if err != nil {
 		return err
 	}
 	h.UUID = UUID{}
 	copy(h.UUID[:], id)
 	return nil
-}
-
-func newUUID(wanted string) (string, error) {
-	if wanted == "" {
-		return uuid.NewString(), nil
-	}
-	id, err := uuid.Parse(wanted)
-	if err != nil {
-		return "", &ParamError{"UUID", fmt.Sprintf("%q is no UUID", wanted)}
-	}
-	return id.String(), nil
 }
 
 func (h *Header) placePayload(offset int64) error {
@@ -96,23 +78,14 @@ func (h *Header) placePayload(offset int64) error {
 	}
 	switch {
 	case offset < end:
-		return &ParamError{"payload offset", fmt.Sprintf("%d bytes, but the key slots take %d", offset, end)}
+		return luks.BadParam("payload offset", "%d bytes, but the key slots take %d", offset, end)
 	case offset%slotAlignment != 0:
-		return &ParamError{"payload offset", fmt.Sprintf("%d bytes are no multiple of %d", offset, slotAlignment)}
+		return luks.BadParam("payload offset", "%d bytes are no multiple of %d", offset, slotAlignment)
 	case offset/SectorSize > math.MaxUint32:
-		return &ParamError{"payload offset", fmt.Sprintf("%d bytes are too many for the header's field", offset)}
+		return luks.BadParam("payload offset", "%d bytes are too many for the header's field", offset)
 	}
 	h.PayloadSector = uint32(offset / SectorSize)
 	return nil
 }
 
 func roundUp(n, multiple int64) int64 { return (n + multiple - 1) / multiple * multiple }
-
-// checkIterations keeps what is written to what the specification and the field
-// allow. Older containers may have less. The error is a *ParamError.
-func checkIterations(param string, n int) error {
-	if n < kdf.MinIterations || n > kdf.MaxIterations {
-		return &ParamError{param, fmt.Sprintf("%d (allowed: %d to %d)", n, kdf.MinIterations, kdf.MaxIterations)}
-	}
-	return nil
-}

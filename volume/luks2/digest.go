@@ -13,6 +13,7 @@ import (
 	"serpcrypt/cipher/modes"
 	"serpcrypt/internal/hashes"
 	"serpcrypt/kdf"
+	"serpcrypt/volume/luks"
 )
 
 var (
@@ -30,7 +31,7 @@ const dataSegment = 0
 
 // AddDigest adds the digest of the volume key of segment 0. No key slot belongs
 // to it yet. It changes nothing if ctx is done before, whose error
-// it returns; others are a *ParamError or an *hashes.UnknownError.
+// it returns; others are a *luks.ParamError or an *hashes.UnknownError.
 func (h *Header) AddDigest(ctx context.Context, key []byte, hash string, iterations int) error {
 	if err := checkNewPBKDF2("digest ", hash, iterations); err != nil {
 		return err
@@ -38,7 +39,7 @@ func (h *Header) AddDigest(ctx context.Context, key []byte, hash string, iterati
 	d := &Digest{Type: DigestPBKDF2, Segments: []int{dataSegment}, Hash: strings.ToLower(hash), Iterations: iterations, Salt: newSalt()}
 	number := freeNumber(h.Digests, MaxDigests)
 	if number < 0 {
-		return &ParamError{"digest", fmt.Sprintf("there are %d already", len(h.Digests))}
+		return luks.BadParam("digest", "there are %d already", len(h.Digests))
 	}
 	newHash, err := hashes.New(hash)
 	if err != nil {
@@ -154,12 +155,9 @@ func checkNewPBKDF2(what, hash string, iterations int) error {
 		return fmt.Errorf("luks2: %w", err)
 	}
 	if size := newHash().Size(); size < minDigest {
-		return &ParamError{what + "hash", fmt.Sprintf("%s has %d bytes, %d are needed", hash, size, minDigest)}
+		return luks.BadParam(what+"hash", "%s has %d bytes, %d are needed", hash, size, minDigest)
 	}
-	if iterations < kdf.MinIterations || iterations > kdf.MaxIterations {
-		return &ParamError{what + "iterations", fmt.Sprintf("%d (allowed: %d to %d)", iterations, kdf.MinIterations, kdf.MaxIterations)}
-	}
-	return nil
+	return luks.CheckIterations(what+"iterations", iterations)
 }
 
 func newSalt() []byte {

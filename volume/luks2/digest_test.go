@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"serpcrypt/internal/hashes"
+	"serpcrypt/volume/luks"
 )
 
 func TestAddDigest(t *testing.T) {
@@ -80,7 +81,7 @@ func TestCheckKeyBesideDamagedSlots(t *testing.T) {
 
 func TestAddDigestRefuses(t *testing.T) {
 	h, _, key := newContainer(t)
-	isParam := func(err error) bool { return errors.As(err, new(*ParamError)) }
+	isParam := func(err error) bool { return errors.As(err, new(*luks.ParamError)) }
 	if err := h.AddDigest(background, key, "md5", 1000); !errors.As(err, new(*hashes.UnknownError)) {
 		t.Errorf("unknown hash: %v", err)
 	}

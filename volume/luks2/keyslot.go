@@ -13,6 +13,7 @@ import (
 	"serpcrypt/internal/secret"
 	"serpcrypt/kdf"
 	"serpcrypt/volume/keyslot"
+	"serpcrypt/volume/luks"
 )
 
 var (
@@ -56,11 +57,11 @@ func (s *SealedSlot) Area() (offset, size int64) {
 // as long as the header does not change. It changes nothing yet.
 //
 // When ctx is done it returns the error of that, as kdf.Derive does. Others are
-// ErrSlotUsed, ErrNoSpace, ErrNoDigest, a *ParamError, a *modes.SpecError, an
+// ErrSlotUsed, ErrNoSpace, ErrNoDigest, a *luks.ParamError, a *modes.SpecError, an
 // *hashes.UnknownError, a *kdf.Argon2Error or a *kdf.MemoryError.
 func (h *Header) SealSlot(ctx context.Context, slot int, key, passphrase []byte, p SlotParams) (*SealedSlot, error) {
 	if slot < 0 || slot >= MaxSlots {
-		return nil, &ParamError{"key slot", fmt.Sprintf("%d (allowed: 0 to %d)", slot, MaxSlots-1)}
+		return nil, luks.BadParam("key slot", "%d (allowed: 0 to %d)", slot, MaxSlots-1)
 	}
 	old := h.Keyslots[slot]
 	if old != nil && !p.Replace {
@@ -192,7 +193,7 @@ func (h *Header) setDefaults(p *SlotParams, keyLen int) error {
 		return ErrNoDigest
 	}
 	if h.Segments[dataSegment] == nil || !h.isVolumeKeySize(d, keyLen) {
-		return &ParamError{"volume key", fmt.Sprintf("%d bytes are not its size", keyLen)}
+		return luks.BadParam("volume key", "%d bytes are not its size", keyLen)
 	}
 	if p.AFHash == "" {
 		p.AFHash = argon2AFHash
@@ -239,5 +240,5 @@ func (k *KDF) checkNew() error {
 		}
 		return nil
 	}
-	return &ParamError{"key derivation", fmt.Sprintf("unknown function %q (known: %s, %s, %s)", k.Type, KDFPBKDF2, KDFArgon2i, KDFArgon2id)}
+	return luks.BadParam("key derivation", "unknown function %q (known: %s, %s, %s)", k.Type, KDFPBKDF2, KDFArgon2i, KDFArgon2id)
 }

@@ -15,6 +15,7 @@ import (
 	"serpcrypt/internal/faultstore"
 	"serpcrypt/internal/hashes"
 	"serpcrypt/kdf"
+	"serpcrypt/volume/luks"
 )
 
 // areas are ciphers that slots may have, whatever the data have.
@@ -246,7 +247,7 @@ func TestSealSlotRefuses(t *testing.T) {
 	h, s, key := newContainer(t)
 	addSlots(t, h, s, key, pbkdf2("sha1"))
 	var (
-		isParam  = func(err error) bool { return errors.As(err, new(*ParamError)) }
+		isParam  = func(err error) bool { return errors.As(err, new(*luks.ParamError)) }
 		isHash   = func(err error) bool { return errors.As(err, new(*hashes.UnknownError)) }
 		isSpec   = func(err error) bool { return errors.As(err, new(*modes.SpecError)) }
 		isArgon2 = func(err error) bool { return errors.As(err, new(*kdf.Argon2Error)) }

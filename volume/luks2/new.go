@@ -6,9 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"serpcrypt/cipher/modes"
+	"serpcrypt/volume/luks"
 )
 
 // Params are what a new header is made from. The zero value of each field but
@@ -33,11 +32,6 @@ type Params struct {
 	StoreSize int64
 }
 
-// ParamError says what about a parameter is not possible.
-type ParamError struct{ Param, Reason string }
-
-func (e *ParamError) Error() string { return fmt.Sprintf("luks2: %s: %s", e.Param, e.Reason) }
-
 const (
 	defaultDataOffset = 16 << 20 // bytes, as cryptsetup has it
 	smallStore        = 64 << 20 // bytes; below, the default takes less
@@ -48,7 +42,7 @@ const (
 )
 
 // New returns a header with one segment and without key slots and digests. The
-// error is a *modes.SpecError or a *ParamError.
+// error is a *modes.SpecError or a *luks.ParamError.
 func New(p Params) (*Header, error) {
 	spec, err := modes.ParseSpec(p.Spec)
 	if err != nil {
@@ -58,7 +52,7 @@ func New(p Params) (*Header, error) {
 		return nil, fmt.Errorf("luks2: %w", err)
 	}
 	if !isSectorSize(p.SectorSize) {
-		return nil, &ParamError{"sector size", fmt.Sprintf("%d (one of 512, 1024, 2048, 4096)", p.SectorSize)}
+		return nil, luks.BadParam("sector size", "%d (one of 512, 1024, 2048, 4096)", p.SectorSize)
 	}
 	if err := CheckText("label", p.Label); err != nil {
 		return nil, err
@@ -66,7 +60,7 @@ func New(p Params) (*Header, error) {
 	if err := CheckText("subsystem", p.Subsystem); err != nil {
 		return nil, err
 	}
-	id, err := NewUUID(p.UUID)
+	id, err := luks.NewUUID(p.UUID)
 	if err != nil {
 		return nil, err
 	}
@@ -98,14 +92,14 @@ func New(p Params) (*Header, error) {
 
 func isSectorSize(n int) bool { return n >= 512 && n <= 4096 && n&(n-1) == 0 }
 
-// CheckText returns a *ParamError if a label or subsystem cannot be that text:
+// CheckText returns a *luks.ParamError if a label or subsystem cannot be that text:
 // LabelSize-1 bytes at most, and nothing that would not show.
 func CheckText(param, text string) error {
 	switch {
 	case len(text) > LabelSize-1:
-		return &ParamError{param, fmt.Sprintf("%d bytes, there is room for %d", len(text), LabelSize-1)}
+		return luks.BadParam(param, "%d bytes, there is room for %d", len(text), LabelSize-1)
 	case !isText(text):
-		return &ParamError{param, fmt.Sprintf("%q is no text", text)}
+		return luks.BadParam(param, "%q is no text", text)
 	}
 	return nil
 }
@@ -114,26 +108,13 @@ func isText(s string) bool {
 	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
-// NewUUID returns the UUID in its usual form, or a random one for none. The error
-// is a *ParamError.
-func NewUUID(wanted string) (string, error) {
-	if wanted == "" {
-		return uuid.NewString(), nil
-	}
-	id, err := uuid.Parse(wanted)
-	if err != nil {
-		return "", &ParamError{"UUID", fmt.Sprintf("%q is no UUID", wanted)}
-	}
-	return id.String(), nil
-}
-
 func roundUp(n, multiple int64) int64 { return (n + multiple - 1) / multiple * multiple }
 
 // withPlaces returns the parameters with Size, KeyslotsSize and DataOffset chosen
 // where they are 0.
 func (p Params) withPlaces() (Params, error) {
 	fail := func(param, format string, args ...any) (Params, error) {
-		return p, &ParamError{param, fmt.Sprintf(format, args...)}
+		return p, luks.BadParam(param, format, args...)
 	}
 	if p.Size == 0 {
 		p.Size = MinSize

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"serpcrypt/cipher/modes"
+	"serpcrypt/volume/luks"
 )
 
 func TestNewPlaces(t *testing.T) {
@@ -95,7 +96,7 @@ func TestNewErrors(t *testing.T) {
 			p := good
 			c.edit(&p)
 			h, err := New(p)
-			var param *ParamError
+			var param *luks.ParamError
 			if h != nil || !errors.As(err, &param) || param.Param != c.param {
 				t.Errorf("got %v, %v; want an error about %s", h, err, c.param)
 			}
