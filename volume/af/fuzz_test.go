@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"serpcrypt/internal/golden"
 	"serpcrypt/internal/hashes"
 )
 
@@ -15,6 +16,8 @@ func FuzzSplitMerge(f *testing.F) {
 		f.Add(bytes.Repeat([]byte{byte(i)}, 16*i+1), []byte("material of any length"), uint16(3*i), name)
 	}
 	f.Add(make([]byte, 64), make([]byte, 4000), uint16(4000), "sha1")
+	image, area := realArea(f)
+	f.Add(image.VolumeKey, area, uint16(4000), "sha256")
 	f.Fuzz(func(t *testing.T, key, material []byte, stripes uint16, hash string) {
 		_, unknown := hashes.New(hash)
 		fits := stripes > 0 && len(key) > 0
@@ -46,11 +49,25 @@ func FuzzSplitMerge(f *testing.F) {
 	})
 }
 
+// realArea returns a golden container whose key is short, and the area of its key
+// slot 0.
+func realArea(f *testing.F) (*golden.Image, []byte) {
+	image := golden.Named(f, "l1-cbc-plain64-128-")
+	const begin, stripes = 4096, 4000
+	size := len(image.VolumeKey) * stripes
+	if size != 64000 {
+		f.Fatalf("%s has an area of %d bytes", image.Name, size)
+	}
+	return image, image.Head(f, int64(begin+size))[begin:]
+}
+
 // FuzzNotRandom looks at any area: spots are in it, in order, and have sectors
 // that begin where they do; and zeros in any sector are found.
 func FuzzNotRandom(f *testing.F) {
 	f.Add([]byte{}, uint16(0))
 	f.Add(randomArea(1, 2*spotSize+1), uint16(1))
+	_, area := realArea(f)
+	f.Add(area, uint16(7))
 	for i, d := range damage {
 		f.Add(append(randomArea(2, i*spotSize), d.content...), uint16(i))
 	}
