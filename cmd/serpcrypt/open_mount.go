@@ -165,9 +165,17 @@ func (o *opening) runMounter(ctx context.Context, e runEntry, program string, ar
 	if text == "" {
 		text = fmt.Sprint(err)
 	}
-	return failf(exitBad, "if it is damaged, "+hintRaw+" and repair it",
+	hint := "if it is damaged, " + hintRaw + " and repair it"
+	if option := withoutJournal[o.state.FileSystem]; option != "" && o.state.ReadOnly && strings.Contains(text, "read-only") {
+		hint = "if it was not closed properly, open it once where it can be written, or with -o " + option + " to see it as it is"
+	}
+	return failf(exitBad, hint,
 		"%s in %s cannot be mounted: %s", o.state.FileSystem, o.container, text)
 }
+
+// withoutJournal is the mount option with which the kernel leaves a journal alone:
+// to replay it, also on a read-only mount, it has to write.
+var withoutJournal = map[string]string{"ext3": "noload", "ext4": "noload", "xfs": "norecovery"}
 
 // hintInstall names the package that has what is missing.
 func hintInstall(packageName string) string {

@@ -117,6 +117,7 @@ type server struct {
 	state      openState
 	foreground bool
 	files      *container
+	fileSize   int64 // of the payload's, when it was opened
 	volume     *volume.Volume
 	mount      *fusefs.Server
 	lock       *os.File // held as long as the process lives
@@ -144,6 +145,9 @@ func startServing(files serverFiles) (*server, error) {
 		return nil, err
 	}
 	if s.files, err = inheritedContainer(s.state); err != nil {
+		return nil, err
+	}
+	if s.fileSize, err = s.files.data.Size(); err != nil {
 		return nil, err
 	}
 	// Whoever started the server has checked the key.
@@ -177,6 +181,9 @@ func (s *server) finish() {
 	err := s.volume.Close()
 	if n := s.mount.WriteErrors(); n > 0 {
 		err = errors.Join(err, fmt.Errorf("%d writes failed", n))
+	}
+	if !s.state.ReadOnly {
+		err = errors.Join(err, s.files.fate(s.fileSize))
 	}
 	err = errors.Join(err, s.files.close())
 	if err == nil {
