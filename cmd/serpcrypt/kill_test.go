@@ -202,6 +202,31 @@ var changes = []killable{
 		always: bothPassphrases,
 		kept:   killedPayload - 512<<10,
 	},
+	{
+		name:    "resize, larger, the size in the header",
+		formats: []string{"luks2"},
+		prepare: stateSize,
+		args:    []string{"resize", "box", "8M"},
+		always:  bothPassphrases,
+	},
+	{
+		name:    "resize, smaller, the size in the header",
+		formats: []string{"luks2"},
+		prepare: stateSize,
+		args:    []string{"resize", "--force", "-q", "box", fmt.Sprint(killedSize - 512<<10)},
+		stdin:   "old\n",
+		always:  bothPassphrases,
+		kept:    killedPayload - 512<<10,
+	},
+}
+
+// stateSize has the header state how long the payload is.
+func stateSize(t *testing.T, folder string) {
+	t.Helper()
+	editLUKS2(t, filepath.Join(folder, "box"), func(h *luks2.Header) {
+		s := h.Segments[0]
+		s.Size = killedSize - s.Offset
+	})
 }
 
 // The size of a container that is changed, in bytes, and how much of it is sure
