@@ -5,14 +5,23 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"serpcrypt/internal/skip"
 )
 
 func TestNewGivesZeroedLockedUndumpedMemory(t *testing.T) {
@@ -186,4 +195,102 @@ func TestHardenProcess(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// TestCore has a child, whose core dump is not limited, end by SIGABRT. What is
+// in a Buffer is in no dump, and there is no dump of a hardened process at all.
+func TestCore(t *testing.T) {
+	const child = "SERPCRYPT_TEST_CORE"
+	if how := os.Getenv(child); how != "" {
+		abortWithSecrets(t, how == "hardened")
+		return
+	}
+	run := func(how string) (dumped bool, core []byte) {
+		dir := t.TempDir()
+		cmd := exec.Command(os.Args[0], "-test.run=^TestCore$")
+		cmd.Env = append(os.Environ(), child+"="+how)
+		cmd.Dir = dir
+		input, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		output, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(output).ReadString('\n'); line != "ready\n" {
+			t.Errorf("%s: %q, %v", how, line, err)
+		}
+		unlimited := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
+		if err := unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_CORE, &unlimited, nil); err != nil {
+			t.Logf("%s: the limit of core dumps stays: %v", how, err)
+		}
+		input.Close()
+		_ = cmd.Wait()
+		status := cmd.ProcessState.Sys().(syscall.WaitStatus)
+		if !status.Signaled() || status.Signal() != unix.SIGABRT {
+			t.Errorf("%s: it ended by %v", how, cmd.ProcessState)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "core*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			core = append(core, text...)
+		}
+		return status.CoreDump(), core
+	}
+
+	if dumped, core := run("hardened"); dumped || len(core) > 0 {
+		t.Errorf("a hardened process was dumped: %v, %d bytes", dumped, len(core))
+	}
+	_, core := run("as it is")
+	if len(core) == 0 {
+		skip.Skip(t, "this system puts core dumps elsewhere, if it makes any")
+	}
+	if !bytes.Contains(core, coreMark('o')) {
+		t.Error("what is in ordinary memory is not in the dump: is this how to find it?")
+	}
+	if bytes.Contains(core, coreMark('s')) {
+		t.Error("a secret is in the dump")
+	}
+}
+
+// coreMark makes bytes that stand nowhere else, and leaves no other copy.
+func coreMark(kind byte) []byte {
+	mark := make([]byte, 64)
+	fillCoreMark(mark, kind)
+	return mark
+}
+
+func fillCoreMark(mark []byte, kind byte) {
+	for i := range mark {
+		mark[i] = kind ^ byte(i*i+i*7)
+	}
+}
+
+func abortWithSecrets(t *testing.T, hardened bool) {
+	b := newBuffer(t, 64)
+	fillCoreMark(b.Bytes(), 's')
+	ordinary := coreMark('o')
+	if hardened {
+		if err := HardenProcess(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fmt.Println("ready")
+	_, _ = io.ReadAll(os.Stdin) // until the limit is raised
+	signal.Reset(unix.SIGABRT)
+	debug.SetTraceback("crash") // Go's own way to end with a dump
+	_ = unix.Kill(os.Getpid(), unix.SIGABRT)
+	time.Sleep(time.Minute)
+	runtime.KeepAlive(ordinary)
+	b.Close()
 }
