@@ -2,9 +2,9 @@ package volume
 
 import (
 	"context"
+	"iter"
 	"runtime"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -12,8 +12,8 @@ import (
 // chunkSize is what long work over a whole volume is divided into, in bytes.
 const chunkSize = 1 << 20
 
-// Progress is told how many bytes of all are done, or of -1 if nobody knows
-// how many there will be. It is called often, and never by two at a time.
+// Progress is told how many bytes of all are done. It is called often, and
+// never by two at a time.
 type Progress func(done, total int64)
 
 // progressMeter adds up for a Progress, which may be nil.
@@ -29,35 +29,48 @@ func newProgressMeter(report Progress, total int64) *progressMeter {
 	return m
 }
 
-func (m *progressMeter) add(n int) {
+func (m *progressMeter) add(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.done += int64(n)
+	m.done += n
 	if m.report != nil {
 		m.report(m.done, m.total)
 	}
 }
 
-// eachChunk divides size bytes among all cores. Each of them makes a worker
-// and has it do one chunk after the other, n bytes from off, until all are
-// done, one fails, or ctx is done.
-func eachChunk(ctx context.Context, size int64, progress Progress, newWorker func() func(off int64, n int) error) error {
-	meter := newProgressMeter(progress, size)
-	var taken atomic.Int64
+// byteRanges are in order and do not overlap. An error is the end of them.
+type byteRanges = iter.Seq2[byteRange, error]
+
+func oneRange(from, to int64) byteRanges {
+	return func(yield func(byteRange, error) bool) { yield(byteRange{from, to}, nil) }
+}
+
+// eachChunk divides ranges among all cores, at multiples of chunkSize. Each core
+// makes a worker and has it do one chunk after the other, n bytes from off, until
+// all are done, one fails, or ctx is done.
+func eachChunk(ctx context.Context, ranges byteRanges, meter *progressMeter, newWorker func() func(off int64, n int) error) error {
+	next, stop := iter.Pull2(chunksOf(ranges))
+	defer stop()
+	var taking sync.Mutex
+	take := func() (chunk byteRange, err error, more bool) {
+		taking.Lock()
+		defer taking.Unlock()
+		return next()
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() error {
 			work := newWorker()
 			for {
-				off := taken.Add(chunkSize) - chunkSize
-				if off >= size {
-					return nil
-				}
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				n := int(min(chunkSize, size-off))
-				if err := work(off, n); err != nil {
+				chunk, err, more := take()
+				if err != nil || !more {
+					return err
+				}
+				n := chunk.to - chunk.from
+				if err := work(chunk.from, int(n)); err != nil {
 					return err
 				}
 				meter.add(n)
@@ -65,4 +78,23 @@ func eachChunk(ctx context.Context, size int64, progress Progress, newWorker fun
 		})
 	}
 	return group.Wait()
+}
+
+// chunksOf cuts ranges at multiples of chunkSize.
+func chunksOf(ranges byteRanges) byteRanges {
+	return func(yield func(byteRange, error) bool) {
+		for r, err := range ranges {
+			if err != nil {
+				yield(byteRange{}, err)
+				return
+			}
+			for r.from < r.to {
+				to := min(r.to, (r.from/chunkSize+1)*chunkSize)
+				if !yield(byteRange{r.from, to}, nil) {
+					return
+				}
+				r.from = to
+			}
+		}
+	}
 }

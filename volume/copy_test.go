@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/iotest"
 
 	"serpcrypt/internal/faultstore"
+	"serpcrypt/internal/fsprobe"
 )
 
 // meter is a Progress that checks what it is told.
@@ -88,36 +88,26 @@ func lengths(size int64) iter.Seq[int64] {
 }
 
 func TestCopyIn(t *testing.T) {
-	l := layouts[0]
-	source := randomBytes(newRandom(t), int(l.size()))
-	before := readAll(t, l.open(t, newStore(layoutStoreSize), Options{}), l.size())
-	readers := map[string]func(io.Reader) io.Reader{
-		"whole":         func(r io.Reader) io.Reader { return r },
-		"in halves":     iotest.HalfReader,
-		"data with EOF": iotest.DataErrReader,
-	}
-	for name, reader := range readers {
+	source := randomBytes(newRandom(t), layoutStoreSize)
+	for _, l := range layouts {
+		before := readAll(t, l.open(t, newStore(layoutStoreSize), Options{}), l.size())
 		for n := range lengths(l.size()) {
-			for _, size := range []int64{n, -1} {
-				if name != "whole" && n != 513 && n != chunkSize+1 {
-					continue
-				}
-				t.Run(fmt.Sprintf("%s,len=%d,size=%d", name, n, size), func(t *testing.T) {
-					v := l.open(t, newStore(layoutStoreSize), Options{})
-					want := slices.Concat(source[:n], before[n:])
-					m := &meter{t: t, total: size}
-					got, err := v.CopyIn(background, reader(bytes.NewReader(source[:n])), size, m.report)
-					if err != nil || got != n {
-						t.Fatalf("copied %d, %v", got, err)
-					}
-					if n > 0 {
-						m.finish(n)
-					}
-					if !bytes.Equal(readAll(t, v, v.Size()), want) {
-						t.Error("the volume is not what was copied in, and behind it what was there before")
-					}
-				})
+			if n > l.size() {
+				continue
 			}
+			t.Run(fmt.Sprintf("%s,len=%d", l.name, n), func(t *testing.T) {
+				store := newStore(layoutStoreSize)
+				v := l.open(t, store, Options{})
+				m := &meter{t: t, total: n}
+				if err := v.CopyIn(background, bytes.NewReader(source[:n]), n, m.report); err != nil {
+					t.Fatal(err)
+				}
+				m.finish(n)
+				after := l.open(t, store.AfterPowerCut(faultstore.Oldest), Options{})
+				if !bytes.Equal(readAll(t, after, v.Size()), slices.Concat(source[:n], before[n:])) {
+					t.Error("what is on the disk is not what was copied in, and behind it what was there before")
+				}
+			})
 		}
 	}
 }
@@ -128,34 +118,50 @@ func TestCopyInErrors(t *testing.T) {
 	broken := errors.New("broken")
 	long := make([]byte, size+1)
 	for _, c := range []struct {
-		name   string
-		source io.Reader
-		size   int64
-		want   error
+		name    string
+		source  io.ReaderAt
+		size    int64
+		want    error
+		touched bool // the volume is, by then
 	}{
-		{"too long", bytes.NewReader(long), size + 1, ErrTooLong},
-		{"too long, size not known", bytes.NewReader(long), -1, ErrTooLong},
-		{"longer than said", bytes.NewReader(long), 100, ErrTooLong},
-		{"longer than said, which fits exactly", bytes.NewReader(long), size, ErrTooLong},
-		{"shorter than said", bytes.NewReader(long[:99]), 100, io.ErrUnexpectedEOF},
-		{"shorter than said by chunks", bytes.NewReader(long[:chunkSize]), 2 * chunkSize, io.ErrUnexpectedEOF},
-		{"empty", bytes.NewReader(nil), 1, io.ErrUnexpectedEOF},
-		{"broken", iotest.ErrReader(broken), -1, broken},
-		{"broken later", io.MultiReader(bytes.NewReader(long[:chunkSize+5]), iotest.ErrReader(broken)), 3 * chunkSize, broken},
-		{"broken at the end", io.MultiReader(bytes.NewReader(long[:100]), iotest.ErrReader(broken)), 100, broken},
+		{"too long", bytes.NewReader(long), size + 1, ErrTooLong, false},
+		{"longer than said", bytes.NewReader(long), 100, ErrTooLong, true},
+		{"longer than said, which fits exactly", bytes.NewReader(long), size, ErrTooLong, true},
+		{"shorter than said", bytes.NewReader(long[:99]), 100, io.ErrUnexpectedEOF, false},
+		{"shorter than said by chunks", bytes.NewReader(long[:chunkSize]), 2 * chunkSize, io.ErrUnexpectedEOF, true},
+		{"empty", bytes.NewReader(nil), 1, io.ErrUnexpectedEOF, false},
+		{"broken", brokenFrom(0, broken), size, broken, false},
+		{"broken later", brokenFrom(chunkSize+5, broken), size, broken, true},
+		{"broken at the end", brokenFrom(size, broken), size, broken, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := newStore(layoutStoreSize)
 			v := l.open(t, store, Options{})
 			before := store.Bytes()
-			if _, err := v.CopyIn(background, c.source, c.size, nil); !errors.Is(err, c.want) {
-				t.Errorf("got %v, want %v", err, c.want)
+			err := v.CopyIn(background, c.source, c.size, nil)
+			if !errors.Is(err, c.want) || errors.Is(err, ErrUnfinished) != c.touched {
+				t.Errorf("got %v, want %v, and unfinished: %v", err, c.want, c.touched)
 			}
-			if c.size > size && !bytes.Equal(store.Bytes(), before) {
-				t.Error("what cannot fit was written in part")
+			if !c.touched && !bytes.Equal(store.Bytes(), before) {
+				t.Error("something was written")
 			}
 		})
 	}
+}
+
+type readerAtFunc func(p []byte, off int64) (int, error)
+
+func (f readerAtFunc) ReadAt(p []byte, off int64) (int, error) { return f(p, off) }
+
+// brokenFrom is a source of zeros without end that fails from a byte on.
+func brokenFrom(at int64, err error) io.ReaderAt {
+	return readerAtFunc(func(p []byte, off int64) (int, error) {
+		if off+int64(len(p)) > at {
+			return 0, err
+		}
+		clear(p)
+		return len(p), nil
+	})
 }
 
 func TestCopyInToAFullDisk(t *testing.T) {
@@ -167,8 +173,19 @@ func TestCopyInToAFullDisk(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := v.CopyIn(background, bytes.NewReader(make([]byte, v.Size())), v.Size(), nil); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("got %v, want ENOSPC", err)
+	err := v.CopyIn(background, bytes.NewReader(make([]byte, v.Size())), v.Size(), nil)
+	if !errors.Is(err, syscall.ENOSPC) || !errors.Is(err, ErrUnfinished) {
+		t.Errorf("got %v, want ENOSPC and unfinished", err)
+	}
+	looksUnfinished(t, v)
+}
+
+// looksUnfinished checks what is found in a volume, and that nothing else is.
+func looksUnfinished(t *testing.T, v *Volume) {
+	t.Helper()
+	all, err := fsprobe.All(v)
+	if err != nil || len(all) != 1 || all[0].Name != fsprobe.UnfinishedImport {
+		t.Errorf("found inside: %v (%v), want an unfinished import", all, err)
 	}
 }
 
@@ -230,11 +247,12 @@ func TestCopyOutErrors(t *testing.T) {
 
 func TestLongWorkStopsWhenCancelled(t *testing.T) {
 	v := layouts[0].open(t, newStore(layoutStoreSize), Options{})
-	endless := readerFunc(func(p []byte) (int, error) { return len(p), nil })
+	endless := readerAtFunc(func(p []byte, _ int64) (int, error) { return len(p), nil })
 	for name, work := range map[string]func(ctx context.Context, progress Progress) error{
 		"Fill":    v.Fill,
-		"CopyIn":  func(ctx context.Context, p Progress) error { _, err := v.CopyIn(ctx, endless, -1, p); return err },
+		"CopyIn":  func(ctx context.Context, p Progress) error { return v.CopyIn(ctx, endless, v.Size(), p) },
 		"CopyOut": func(ctx context.Context, p Progress) error { return v.CopyOut(ctx, io.Discard, p) },
+		"CopyTo":  func(ctx context.Context, p Progress) error { return v.CopyTo(ctx, make(memory, v.Size()), false, p) },
 	} {
 		for _, after := range []int64{0, 1} {
 			ctx, cancel := context.WithCancel(background)
@@ -250,7 +268,3 @@ func TestLongWorkStopsWhenCancelled(t *testing.T) {
 		}
 	}
 }
-
-type readerFunc func(p []byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -37,6 +37,10 @@ var (
 	ErrOutside = errors.New("volume: outside of the volume")
 	// ErrTooLong says that more is to be copied in than the volume holds.
 	ErrTooLong = errors.New("volume: longer than the volume")
+	// ErrUnfinished says that something was copied into the volume in part.
+	ErrUnfinished = errors.New("volume: the import is not finished")
+	// ErrReplaced says that a path does not lead to the file that was opened by it.
+	ErrReplaced = errors.New("volume: the name belongs to another file by now, or to none")
 )
 
 // FormatError says that something is not as a container must be, and where.

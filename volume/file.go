@@ -131,6 +131,14 @@ func (f *File) isReplaced() bool {
 	return err != nil || !os.SameFile(open, named)
 }
 
+// CheckNamed returns ErrReplaced if the file's path leads elsewhere by now.
+func (f *File) CheckNamed() error {
+	if !f.isDevice && f.isReplaced() {
+		return fmt.Errorf("%s: %w", f.path, ErrReplaced)
+	}
+	return nil
+}
+
 // checkWritable is for devices, which can be opened for writing also if they
 // refuse it.
 func (f *File) checkWritable() error {

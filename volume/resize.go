@@ -124,7 +124,7 @@ func appendRandom(ctx context.Context, s Store, old, size int64, progress Progre
 			return fmt.Errorf("volume: write at byte %d: %w", at, err)
 		}
 		at += int64(len(p))
-		meter.add(len(p))
+		meter.add(int64(len(p)))
 	}
 	return nil
 }

@@ -184,7 +184,7 @@ func (v *verifier) verifyPayload(ctx context.Context, extents []extent, key []by
 
 	var found faultList
 	size := chosen[len(chosen)-1].end()
-	err = eachChunk(ctx, size, v.progress, func() func(int64, int) error {
+	err = eachChunk(ctx, oneRange(0, size), newProgressMeter(v.progress, size), func() func(int64, int) error {
 		w := payloadWorker{store: v.at.Data, chosen: chosen, portable: portable, found: &found}
 		return w.verifyChunk
 	})
@@ -296,6 +296,10 @@ func (v *verifier) verifyFileSystem(extents []extent, key []byte) error {
 		return nil
 	}
 	v.report.FileSystem = found
+	if found.Name == fsprobe.UnfinishedImport {
+		v.report.judge(CheckFileSystem, &FormatError{CheckFileSystem, noSlot, v.report.Header.PayloadOffset, "an import into it was not finished"})
+		return nil
+	}
 	if found.Size <= inside.size {
 		v.report.judge(CheckFileSystem)
 		return nil

@@ -94,7 +94,7 @@ func codeOf(err error) int {
 		return exitPermission
 	case errors.Is(err, syscall.ENOMEM), errors.As(err, &memory):
 		return exitMemory
-	case errors.Is(err, volume.ErrBusy), errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EBUSY), errors.Is(err, syscall.ETXTBSY),
+	case errors.Is(err, volume.ErrBusy), errors.Is(err, volume.ErrReplaced), errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EBUSY), errors.Is(err, syscall.ETXTBSY),
 		errors.Is(err, volume.ErrSlotUsed), errors.Is(err, volume.ErrNoFreeSlot), errors.Is(err, volume.ErrLastKey):
 		return exitBusy
 	}

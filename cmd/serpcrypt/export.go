@@ -22,6 +22,7 @@ func exportCommand() *cli.Command {
 		Flags: append([]cli.Flag{
 			headerFlag(),
 			&cli.BoolFlag{Name: "force", Usage: "replace DEST if it exists"},
+			&cli.BoolFlag{Name: "sparse", Usage: "leave holes in DEST where there are zeros, or where CONTAINER has holes; they show what is in use"},
 		}, unlockFlags()...),
 		Action: runExport,
 	}
@@ -35,6 +36,9 @@ func runExport(c *cli.Context) error {
 	path, dest := args[0], args[1]
 	if dest == stdio && c.Bool("json") {
 		return usagef("standard output cannot take both data and JSON")
+	}
+	if dest == stdio && c.Bool("sparse") {
+		return usagef("--sparse leaves holes, and standard output can have none")
 	}
 	request := keyRequest{container: path}
 	if err := checkUnlockFlags(c, request); err != nil {
@@ -66,11 +70,8 @@ func runExport(c *cli.Context) error {
 		return err
 	}
 	defer v.Close()
-	if err := out.reserve(v.Size()); err != nil {
-		return err
-	}
 	p := newProgress("exporting")
-	err = v.CopyOut(c.Context, &interruptibleWriter{c.Context, out}, p.update)
+	err = out.take(c.Context, v, c.Bool("sparse"), p.update)
 	p.finish()
 	if err != nil {
 		return err
@@ -94,7 +95,6 @@ func runExport(c *cli.Context) error {
 // destination is where plaintext goes: standard output, or a new file that
 // gets its name when it is whole.
 type destination struct {
-	io.Writer
 	file     *newFile // nil for standard output
 	replace  bool
 	replaced *volume.File // what has the name so far, locked; nil if nothing
@@ -106,7 +106,7 @@ func openDest(ctx context.Context, dest string, box *container, force bool) (*de
 		if isTerminal(os.Stdout) {
 			return nil, failf(exitUsage, "send it to a file or another program", "the plaintext does not go to a terminal")
 		}
-		return &destination{Writer: os.Stdout}, nil
+		return &destination{}, nil
 	}
 	path := dest
 	var old *volume.File
@@ -143,7 +143,7 @@ func openDest(ctx context.Context, dest string, box *container, force bool) (*de
 		}
 		return nil, err
 	}
-	return &destination{Writer: file, file: file, replace: exists, replaced: old}, nil
+	return &destination{file: file, replace: exists, replaced: old}, nil
 }
 
 // interruptibleWriter leaves a Write to itself when the context ends: a pipe
@@ -164,11 +164,19 @@ func (w *interruptibleWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (d *destination) reserve(size int64) error {
+// take writes the volume.
+func (d *destination) take(ctx context.Context, v *volume.Volume, sparse bool, progress volume.Progress) error {
 	if d.file == nil {
-		return nil
+		return v.CopyOut(ctx, &interruptibleWriter{ctx, os.Stdout}, progress)
 	}
-	return d.file.reserve(size)
+	setLength := d.file.reserve
+	if sparse {
+		setLength = d.file.extend
+	}
+	if err := setLength(v.Size()); err != nil {
+		return err
+	}
+	return v.CopyTo(ctx, d.file, sparse, progress)
 }
 
 func (d *destination) publish() error {

@@ -59,13 +59,12 @@ func runImport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	folder := filepath.Dir(path)
-	if file.data.IsDevice() {
-		folder = os.TempDir() // next to a device is no disk
-	}
-	n, err := importAll(c.Context, in, v, folder, kernel)
+	n, err := importAll(c.Context, in, v, file.data, kernel)
 	if err = errors.Join(err, v.Close()); err != nil {
 		return err
+	}
+	if err := file.data.CheckNamed(); err != nil {
+		return withHint(err, "all was written to the file that had the name before")
 	}
 	if c.Bool("json") {
 		return printJSON(copyDocument{path, n})
@@ -103,19 +102,29 @@ func openSource(source string, box *container) (*os.File, error) {
 	return in, nil
 }
 
-// importAll copies in to the start of the volume. What is too long is refused
-// before anything is written: if the length of in is not known, the data wait
-// for their end in an encrypted spool in folder.
-func importAll(ctx context.Context, in *os.File, v *volume.Volume, folder string, k serpent.Kernel) (int64, error) {
+// importAll copies in to the start of the volume in box, and returns how many
+// bytes that were. What is too long is refused before anything is written: if the
+// length of in is not known, the data wait for their end in an encrypted spool
+// beside the container.
+func importAll(ctx context.Context, in *os.File, v *volume.Volume, box *volume.File, k serpent.Kernel) (int64, error) {
 	size, known, err := lengthOf(in)
 	if err != nil {
 		return 0, err
 	}
 	if known {
-		if size > v.Size() {
-			return 0, tooLongError(v.Size())
+		source, err := volume.NewFile(in)
+		if err != nil {
+			return 0, err
 		}
-		return importSized(ctx, &interruptible{ctx: ctx, file: in}, size, v)
+		if err := importSized(ctx, source, size, v, box); err != nil {
+			return 0, err
+		}
+		_, err = in.Seek(size, io.SeekStart) // as who reads all of it leaves it
+		return size, err
+	}
+	folder := filepath.Dir(box.OSFile().Name())
+	if box.IsDevice() {
+		folder = os.TempDir() // next to a device is no disk
 	}
 	p := newProgress("reading")
 	waiting, err := newSpool(ctx, &interruptible{ctx: ctx, file: in}, folder, v.Size(), k, func(done int64) { p.update(done, 0) })
@@ -127,21 +136,27 @@ func importAll(ctx context.Context, in *os.File, v *volume.Volume, folder string
 		return 0, err
 	}
 	defer waiting.close()
-	return importSized(ctx, waiting, waiting.size, v)
+	return waiting.size, importSized(ctx, waiting, waiting.size, v, box)
 }
 
-func importSized(ctx context.Context, in io.Reader, size int64, v *volume.Volume) (int64, error) {
+func importSized(ctx context.Context, source io.ReaderAt, size int64, v *volume.Volume, box *volume.File) error {
+	if size > v.Size() {
+		return tooLongError(v.Size())
+	}
+	if err := box.CheckNamed(); err != nil { // what came before may have taken long
+		return withHint(err, hintTryAgain)
+	}
 	p := newProgress("importing")
 	defer p.finish()
-	n, err := v.CopyIn(ctx, in, size, p.update)
-	if n > 0 {
+	err := v.CopyIn(ctx, source, size, p.update)
+	if errors.Is(err, volume.ErrUnfinished) {
 		err = withHint(err, "a part is written already, in no order: import again")
 	}
-	return n, err
+	return err
 }
 
-// lengthOf returns how many bytes follow in a file or block device. Some files
-// say 0, as those in /proc, and have something nevertheless.
+// lengthOf returns the length of a file or block device that is read from its
+// beginning. Some files say 0, as those in /proc, and have something nevertheless.
 func lengthOf(in *os.File) (size int64, known bool, err error) {
 	info, err := in.Stat()
 	if err != nil {
@@ -155,14 +170,13 @@ func lengthOf(in *os.File) (size int64, known bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	end, err := in.Seek(0, io.SeekEnd)
-	if err != nil {
+	if size, err = in.Seek(0, io.SeekEnd); err != nil {
 		return 0, false, err
 	}
 	if _, err := in.Seek(at, io.SeekStart); err != nil {
 		return 0, false, err
 	}
-	return end - at, end > at, nil
+	return size, size > 0 && at == 0, nil
 }
 
 func tooLongError(room int64) error {

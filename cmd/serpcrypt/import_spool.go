@@ -21,16 +21,11 @@ const (
 )
 
 // spool holds data of unknown length in a file without a name until its end
-// has been seen, encrypted with a key that exists in memory only. It is read
-// once, from the start.
+// has been seen, encrypted with a key that exists in memory only.
 type spool struct {
 	file   *newFile
 	cipher *modes.Sectors
 	size   int64 // bytes of data
-
-	chunk  []byte // what has been decrypted and not yet read
-	buffer []byte
-	next   int64 // where the next chunk lies
 }
 
 // newSpool reads all of r into a file in folder. More than limit bytes are
@@ -52,7 +47,7 @@ func newSpool(ctx context.Context, r io.Reader, folder string, limit int64, k se
 		return nil, err
 	}
 	file.dropName()
-	s := &spool{file: file, cipher: cipher, buffer: make([]byte, spoolChunk)}
+	s := &spool{file: file, cipher: cipher}
 	if err := s.fill(ctx, r, limit, update); err != nil {
 		s.close()
 		return nil, err
@@ -61,11 +56,12 @@ func newSpool(ctx context.Context, r io.Reader, folder string, limit int64, k se
 }
 
 func (s *spool) fill(ctx context.Context, r io.Reader, limit int64, update func(done int64)) error {
+	buffer := make([]byte, spoolChunk)
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		n, err := io.ReadFull(r, s.buffer)
+		n, err := io.ReadFull(r, buffer)
 		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !end {
 			return err
@@ -73,7 +69,7 @@ func (s *spool) fill(ctx context.Context, r io.Reader, limit int64, update func(
 		if int64(n) > limit-s.size {
 			return volume.ErrTooLong
 		}
-		padded := s.buffer[:(n+spoolSector-1)/spoolSector*spoolSector]
+		padded := buffer[:(n+spoolSector-1)/spoolSector*spoolSector]
 		clear(padded[n:])
 		s.cipher.Encrypt(padded, padded, sectorNumber(s.size))
 		if _, err := s.file.WriteAt(padded, s.size); err != nil {
@@ -87,24 +83,35 @@ func (s *spool) fill(ctx context.Context, r io.Reader, limit int64, update func(
 	}
 }
 
-// Read returns the data in order.
-func (s *spool) Read(p []byte) (int, error) {
-	if len(s.chunk) == 0 {
-		left := min(s.size-s.next, spoolChunk)
-		if left <= 0 {
-			return 0, io.EOF
-		}
-		padded := s.buffer[:(left+spoolSector-1)/spoolSector*spoolSector]
-		if _, err := s.file.ReadAt(padded, s.next); err != nil {
-			return 0, err
-		}
-		s.cipher.Decrypt(padded, padded, sectorNumber(s.next))
-		s.chunk = padded[:left]
-		s.next += left
+// ReadAt implements io.ReaderAt, for an off that is a multiple of spoolSector.
+func (s *spool) ReadAt(p []byte, off int64) (int, error) {
+	if off >= s.size {
+		return 0, io.EOF
 	}
-	n := copy(p, s.chunk)
-	s.chunk = s.chunk[n:]
-	return n, nil
+	var atEnd error
+	if int64(len(p)) > s.size-off {
+		p, atEnd = p[:s.size-off], io.EOF
+	}
+	whole := len(p) / spoolSector * spoolSector
+	if err := s.readSectors(p[:whole], off); err != nil {
+		return 0, err
+	}
+	if whole < len(p) {
+		last := make([]byte, spoolSector)
+		if err := s.readSectors(last, off+int64(whole)); err != nil {
+			return whole, err
+		}
+		copy(p[whole:], last)
+	}
+	return len(p), atEnd
+}
+
+func (s *spool) readSectors(p []byte, off int64) error {
+	if _, err := s.file.ReadAt(p, off); err != nil {
+		return err
+	}
+	s.cipher.Decrypt(p, p, sectorNumber(off))
+	return nil
 }
 
 // close forgets the key and the file.

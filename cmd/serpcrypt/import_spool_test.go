@@ -28,6 +28,9 @@ func TestSpool(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.close()
+			if n, err := s.ReadAt(make([]byte, 1), (s.size+spoolSector-1)/spoolSector*spoolSector); n != 0 || err != io.EOF {
+				t.Errorf("behind the end: %d bytes, %v", n, err)
+			}
 			if s.size != int64(size) || told != int64(size) {
 				t.Errorf("size %d, told %d, want %d", s.size, told, size)
 			}
@@ -41,8 +44,13 @@ func TestSpool(t *testing.T) {
 			if size > 16 && (len(onDisk) < size || bytes.Contains(onDisk, data[:16])) {
 				t.Error("the file has the data in clear, or not all of it")
 			}
-			if got, err := io.ReadAll(s); err != nil || !bytes.Equal(got, data) {
-				t.Errorf("read back %d bytes, %v: not the data", len(got), err)
+			for off := int64(0); off < s.size; off += spoolChunk {
+				p := make([]byte, spoolChunk+1)
+				n, err := s.ReadAt(p, off)
+				want := data[off:min(len(data), int(off)+len(p))]
+				if !bytes.Equal(p[:n], want) || (err != nil) != (n < len(p)) {
+					t.Errorf("read %d bytes at %d, %v: not the data", n, off, err)
+				}
 			}
 		})
 	}

@@ -249,7 +249,7 @@ func TestKill(t *testing.T) {
 	var all []*killing
 	for _, format := range killFormats {
 		usual := newSubject(t, format)
-		for _, k := range append(slices.Clone(changes), creations...) {
+		for _, k := range slices.Concat(changes, creations, copies) {
 			if len(k.formats) == 0 || slices.Contains(k.formats, format) {
 				s := usual
 				if k.options != nil {

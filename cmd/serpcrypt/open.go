@@ -222,6 +222,13 @@ func (o *opening) lookInside(file *container, key *volume.Key) (err error) {
 		}
 		warnf("%s", what)
 	}
+	if found != nil && found.Name == fsprobe.UnfinishedImport {
+		what := "an import into it was not finished"
+		if !o.state.Raw {
+			return failf(exitBad, "import again", "%s: %s", o.container, what)
+		}
+		warnf("%s", what)
+	}
 	if o.state.Raw {
 		return nil
 	}

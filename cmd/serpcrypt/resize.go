@@ -68,8 +68,14 @@ func runResize(c *cli.Context) error {
 			return err
 		}
 	}
+	if err := r.file.data.CheckNamed(); err != nil { // the questions may have waited long
+		return withHint(err, hintTryAgain)
+	}
 	if err := r.resize(c); err != nil {
 		return err
+	}
+	if err := r.file.data.CheckNamed(); err != nil {
+		return withHint(err, "the file that had the name before has got the new size")
 	}
 	return r.show(c.Bool("json"))
 }

@@ -37,10 +37,11 @@ const headBytes = 64<<10 + 4096
 // not of its kind.
 type prober func(head []byte) *Found
 
-// The order settles what two claim: a container, then file systems, then the
-// partition tables that some file systems carry for the sake of booting.
+// The order settles what two claim: what is not yet whole, a container, then file
+// systems, then the partition tables that some file systems carry for the sake of
+// booting.
 var probers = []prober{
-	luks, xfs, squashfs, erofs, exfat, ntfs, btrfs, ext, f2fs, nilfs2, udf, iso9660, swap, lvm, vfat, gpt, mbr,
+	unfinished, luks, xfs, squashfs, erofs, exfat, ntfs, btrfs, ext, f2fs, nilfs2, udf, iso9660, swap, lvm, vfat, gpt, mbr,
 }
 
 // Probe returns what the disk r holds, or nil if that is nothing known. Only
