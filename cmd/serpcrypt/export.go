@@ -64,7 +64,6 @@ func runExport(c *cli.Context) error {
 		return err
 	}
 	defer key.Close()
-	warnOfSwap()
 	v, err := volume.Open(file.stores(), key, volume.Options{Kernel: kernel, ReadOnly: true})
 	if err != nil {
 		return err

@@ -54,7 +54,6 @@ func runImport(c *cli.Context) error {
 		return err
 	}
 	defer key.Close()
-	warnOfSwap()
 	v, err := volume.Open(file.stores(), key, volume.Options{Kernel: kernel})
 	if err != nil {
 		return err

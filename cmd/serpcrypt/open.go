@@ -178,7 +178,6 @@ func (o *opening) open(c *cli.Context) error {
 		return err
 	}
 	defer key.Close()
-	warnOfSwap()
 	o.state.KeySlot = key.Slot
 	if err := o.lookInside(file, key); err != nil {
 		return err

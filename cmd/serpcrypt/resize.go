@@ -150,7 +150,6 @@ func (r *resizing) checkLoss(c *cli.Context, request keyRequest) error {
 		return err
 	}
 	defer key.Close()
-	warnOfSwap()
 	loss, refusal, err := r.lookInside(key)
 	if err != nil {
 		return err

@@ -17,7 +17,6 @@ import (
 
 	"serpcrypt/cipher/serpent"
 	"serpcrypt/internal/fusefs"
-	"serpcrypt/internal/secret"
 	"serpcrypt/volume"
 )
 
@@ -155,9 +154,6 @@ func startServing(files serverFiles) (*server, error) {
 	s.volume, err = volume.Open(s.files.stores(), checked, volume.Options{Kernel: kernel, ReadOnly: s.state.ReadOnly})
 	if err != nil {
 		return nil, err
-	}
-	if err := secret.LockError(); err != nil {
-		s.log.Printf("%v", err)
 	}
 	s.mount, err = fusefs.Mount(s.entry.fuseDir(s.state), s.volume, fusefs.Options{
 		Source:     fuseSource(s.state),

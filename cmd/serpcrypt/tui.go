@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 
 	"serpcrypt/internal/secret"
 )
@@ -104,10 +105,14 @@ func shellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// warnOfSwap says so if keys are in memory that may be swapped out.
+var swapWarning sync.Once
+
+// warnOfSwap says so, once, if keys are in memory that may be swapped out.
 func warnOfSwap() {
 	if err := secret.LockError(); err != nil {
-		warnf("%s: raise the limit (ulimit -l), or use encrypted swap space", errorText(err))
+		swapWarning.Do(func() {
+			warnf("%s: raise the limit (ulimit -l), or use encrypted swap space", errorText(err))
+		})
 	}
 }
 

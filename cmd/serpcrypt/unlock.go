@@ -47,6 +47,7 @@ func checkUnlockFlags(c *cli.Context, r keyRequest) error {
 // at a terminal. checkUnlockFlags has found nothing wrong. The caller closes the
 // key.
 func unlock(ctx context.Context, c *cli.Context, at volume.Stores, r keyRequest) (*volume.Key, error) {
+	defer warnOfSwap()
 	if c.IsSet("volume-key-file") {
 		return readVolumeKey(ctx, c, at)
 	}

@@ -85,7 +85,6 @@ func verifyFile(c *cli.Context, file *container, r keyRequest, o volume.Options)
 		return nil, err
 	default:
 		defer key.Close()
-		warnOfSwap()
 		return verifyPlaintext(c, file, key, o)
 	}
 	report, failure := volume.Verify(c.Context, file.stores(), nil, o, nil)
