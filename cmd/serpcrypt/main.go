@@ -151,6 +151,7 @@ func commands() []*cli.Command {
 		configCommand(),
 		benchCommand(),
 		serveCommand(),
+		spaceCommand(),
 		benchLoadCommand(),
 	}
 }

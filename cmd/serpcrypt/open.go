@@ -257,6 +257,7 @@ func (o *opening) start(ctx context.Context, file *container, key *volume.Key) e
 		AllowOther: o.allowOther,
 		Discards:   o.discards && o.state.Raw,
 		Foreground: o.foreground,
+		Quiet:      screen.quiet,
 	}, key.Bytes, file, lock)
 	if err != nil {
 		return errors.Join(err, entry.remove())

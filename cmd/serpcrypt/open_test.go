@@ -276,12 +276,12 @@ func nothingLeft(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// signalserver TERM|KILL MOUNTPOINT sends the server a signal. After KILL it
+// signalserver TERM|KILL|HUP|STOP|CONT MOUNTPOINT sends the server a signal. After KILL it
 // waits until the server is dead.
 func signalServer(ts *testscript.TestScript, neg bool, args []string) {
-	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "HUP": syscall.SIGHUP}
+	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "HUP": syscall.SIGHUP, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
 	if neg || len(args) != 2 || signals[args[0]] == 0 {
-		ts.Fatalf("usage: signalserver TERM|KILL|HUP MOUNTPOINT")
+		ts.Fatalf("usage: signalserver TERM|KILL|HUP|STOP|CONT MOUNTPOINT")
 	}
 	entries, err := runtimeFolder{ts.Getenv(runtimeDirEnv)}.entries()
 	ts.Check(err)

@@ -20,12 +20,14 @@ import (
 //
 //	.lock             locked while an entry is made or cleaned up
 //	ID/state.json     what is open, see openState
+//	ID/usage.json     how much it is used, see usage
 //	ID/server         locked by the server as long as it lives
 //	ID/raw/volume     the plaintext, by FUSE; unless it is mounted elsewhere
 
 const (
 	folderLockName = ".lock"
 	stateName      = "state.json"
+	usageName      = "usage.json"
 	serverLockName = "server"
 	rawName        = "raw"
 )
@@ -173,6 +175,7 @@ func lockFile(file *os.File) error {
 type runEntry struct{ path string }
 
 func (e runEntry) statePath() string { return filepath.Join(e.path, stateName) }
+func (e runEntry) usagePath() string { return filepath.Join(e.path, usageName) }
 func (e runEntry) lockPath() string  { return filepath.Join(e.path, serverLockName) }
 func (e runEntry) rawDir() string    { return filepath.Join(e.path, rawName) }
 func (e runEntry) rawFile() string   { return filepath.Join(e.rawDir(), fusefs.FileName) }
@@ -243,16 +246,21 @@ func (f runtimeFolder) entries() ([]runEntry, error) {
 	return entries, nil
 }
 
-// writeState replaces the state at once, so that readers never see half of it.
 func (e runEntry) writeState(s openState) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("runtime folder: %w", err)
 	}
-	temporary := e.statePath() + ".new"
-	err = os.WriteFile(temporary, text, 0o600)
+	return replaceFile(e.statePath(), text)
+}
+
+// replaceFile replaces a file of the runtime folder at once, so that readers
+// never see half of it.
+func replaceFile(path string, text []byte) error {
+	temporary := path + ".new"
+	err := os.WriteFile(temporary, text, 0o600)
 	if err == nil {
-		err = os.Rename(temporary, e.statePath())
+		err = os.Rename(temporary, path)
 	}
 	if err != nil {
 		return fmt.Errorf("runtime folder: %w", err)
@@ -355,7 +363,8 @@ func (e runEntry) load() (*openContainer, error) {
 // remove removes the entry's files, of which nothing may be mounted any more.
 // It names each, so that it never reaches into a mount.
 func (e runEntry) remove() error {
-	for _, path := range []string{e.rawDir(), e.statePath() + ".new", e.statePath(), e.lockPath(), e.path} {
+	usage, state := e.usagePath(), e.statePath()
+	for _, path := range []string{e.rawDir(), usage + ".new", usage, state + ".new", state, e.lockPath(), e.path} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("runtime folder: %w", err)
 		}

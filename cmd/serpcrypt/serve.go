@@ -121,6 +121,9 @@ type server struct {
 	mount      *fusefs.Server
 	lock       *os.File // held as long as the process lives
 	log        *log.Logger
+	quiet      bool
+	meter      usageMeter
+	written    usage // what the entry has
 }
 
 func startServing(files serverFiles) (*server, error) {
@@ -135,6 +138,7 @@ func startServing(files serverFiles) (*server, error) {
 		foreground: settings.Foreground,
 		lock:       files.lock,
 		log:        log.New(io.Discard, "", 0),
+		quiet:      settings.Quiet,
 	}
 	if s.foreground {
 		s.log = log.New(os.Stderr, "serpcrypt: ", log.Ltime|log.Lmsgprefix)
@@ -167,7 +171,6 @@ func startServing(files serverFiles) (*server, error) {
 		return nil, errors.Join(explainFuse(err), s.volume.Close())
 	}
 	fusefs.MakeRoom()
-	s.log.Printf("serving %s", s.state.Container)
 	return s, nil
 }
 
@@ -183,7 +186,7 @@ func (s *server) finish() {
 	}
 	err = errors.Join(err, s.files.close())
 	if err == nil {
-		s.log.Printf("closed %s", s.state.Container)
+		s.say("closed %s", s.state.Container)
 		s.note(s.entry.remove())
 		return
 	}

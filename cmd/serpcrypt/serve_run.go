@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"serpcrypt/internal/fusefs"
+	"serpcrypt/volume"
 )
 
 const (
@@ -32,6 +34,7 @@ func (s *server) run(orders <-chan order, terminate <-chan os.Signal) {
 	if err != nil {
 		s.log.Printf("%v", err)
 	}
+	var seconds <-chan time.Time
 	var pause time.Duration
 	var again <-chan time.Time // when to try again to unmount
 	for {
@@ -52,7 +55,12 @@ func (s *server) run(orders <-chan order, terminate <-chan os.Signal) {
 			}
 			if o.Commit != nil {
 				s.state = *o.Commit
+				s.opened()
+				seconds = time.Tick(time.Second)
 			}
+		case <-seconds:
+			s.note(s.writeUsage())
+			continue
 		case <-terminate:
 			s.shutDown()
 			return
@@ -71,6 +79,22 @@ func (s *server) run(orders <-chan order, terminate <-chan os.Signal) {
 	}
 }
 
+// opened is called when the container is open.
+func (s *server) opened() {
+	state := s.state
+	key := "the volume key"
+	if state.KeySlot != volume.AnySlot {
+		key = fmt.Sprintf("key slot %d", state.KeySlot)
+	}
+	s.say("opened %s by %s: %s, %s, kernel %s", state.Container, key, state.Type, state.Cipher, state.Kernel)
+	what, where := state.FileSystem+" by "+state.Driver, state.MountPoint
+	if state.Raw {
+		what, where = "the plaintext", filepath.Join(where, fusefs.FileName)
+	}
+	s.say("serving %s, %s, %s, at %s", what, formatSize(state.Size), state.mode(), where)
+	s.note(s.writeUsage()) // rates go from here
+}
+
 // abandoned reports whether the file system that was mounted from the volume
 // no longer is. Files in it may still be in use, if it was unmounted lazily.
 func (s *server) abandoned() (bool, error) {
@@ -84,7 +108,7 @@ func (s *server) abandoned() (bool, error) {
 // shutDown unmounts all that there is: at once, or when those who use it have
 // ended, or in the end from under them.
 func (s *server) shutDown() {
-	s.log.Printf("closing %s", s.state.Container)
+	s.say("unmounting %s", s.state.MountPoint)
 	if s.unmountWithin(politeTime, false) {
 		return
 	}
@@ -148,11 +172,34 @@ func (s *server) syncOuter() {
 	}))
 }
 
+// say logs what is as it should be.
+func (s *server) say(format string, a ...any) {
+	if !s.quiet {
+		s.log.Printf(format, a...)
+	}
+}
+
 // note logs what cannot be helped.
 func (s *server) note(err error) {
 	if err != nil {
 		s.log.Printf("%v", err)
 	}
+}
+
+// syncInner has the file system in the container write what it holds back,
+// where that has to be done before it is unmounted, and says what got lost.
+func (s openState) syncInner() error {
+	switch s.Driver {
+	case "":
+		return nil
+	case driverKernel:
+		// The kernel tells of failed writes here, and not when it unmounts.
+		return syncFileSystem(s.MountPoint)
+	}
+	if err := unix.Statfs(s.MountPoint, new(unix.Statfs_t)); errors.Is(err, unix.ENOTCONN) {
+		return fmt.Errorf("%s died", s.Driver)
+	}
+	return nil
 }
 
 // syncFileSystem writes back all that the file system mounted at dir holds. It

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"serpcrypt/internal/fusefs"
+	"serpcrypt/volume"
 )
 
 func statusCommand() *cli.Command {
@@ -135,6 +136,14 @@ func (f openContainer) health() string {
 	return "dead"
 }
 
+// mode is how the container may be used.
+func (s openState) mode() string {
+	if s.ReadOnly {
+		return "read-only"
+	}
+	return "read/write"
+}
+
 // unmounted reports whether only the server is left: files may be in use yet.
 func (f openContainer) unmounted() bool {
 	m, err := f.entry.outerMount(f.state)
@@ -145,12 +154,15 @@ func printStatusJSON(found []openContainer) error {
 	type item struct {
 		Status string `json:"status"` // open, closing, dead, failed
 		openState
+		usage
+		*space           // of the file system inside, unless it does not tell
+		DiskBytes *int64 `json:"container_disk_bytes,omitempty"`
 	}
 	document := struct {
 		Containers []item `json:"containers"`
 	}{[]item{}}
 	for _, f := range found {
-		document.Containers = append(document.Containers, item{f.health(), f.state})
+		document.Containers = append(document.Containers, item{f.health(), f.state, f.usage(), f.innerSpace(), f.diskBytes()})
 	}
 	return printJSON(document)
 }
@@ -181,12 +193,25 @@ func printStatus(f openContainer) {
 		line("loop device", "%s", s.Loop)
 	}
 	line("cipher", "%s, %s, kernel %s", s.Type, s.Cipher, s.Kernel)
-	line("size", "%s", formatSize(s.Size))
-	mode := "read/write"
-	if s.ReadOnly {
-		mode = "read-only"
+	if s.KeySlot == volume.AnySlot {
+		line("key", "the volume key")
+	} else {
+		line("key slot", "%d", s.KeySlot)
 	}
-	line("mode", "%s", mode)
+	line("size", "%s", formatSize(s.Size))
+	if inside := f.innerSpace(); inside != nil {
+		line("used", "%s, %s free", formatSize(inside.Used), formatSize(inside.Free))
+	}
+	if disk := f.diskBytes(); disk != nil {
+		line("on disk", "%s", formatSize(*disk))
+	}
+	u := f.usage()
+	line("read", "%s, %s/s now", formatSize(u.ReadBytes), formatSize(int64(u.ReadRate)))
+	line("written", "%s, %s/s now", formatSize(u.WrittenBytes), formatSize(int64(u.WriteRate)))
+	if u.FailedWrites > 0 {
+		line("failed", "%d writes", u.FailedWrites)
+	}
+	line("mode", "%s", s.mode())
 	line("since", "%s", s.Since.Local().Format(time.DateTime))
 	line("server", "pid %d", s.PID)
 }
