@@ -35,6 +35,7 @@ func openCommand() *cli.Command {
 			&cli.GenericFlag{Name: "options", Aliases: []string{"o"}, Value: new(mountOptions), Usage: "pass mount `OPTIONS` on to the file system"},
 			&cli.BoolFlag{Name: "allow-other", Usage: "let other users in; with --raw they may read and write all of it"},
 			&cli.BoolFlag{Name: "allow-discards", Usage: "give back space that the file system no longer needs; that shows from outside how much is used"},
+			&cli.DurationFlag{Name: "idle-timeout", DefaultText: "never", Usage: "close it when nobody has used it for a `DURATION` like 10m or 1h30m; sleep of the computer counts"},
 			&cli.BoolFlag{Name: "foreground", Usage: "stay, and close the container on Ctrl-C"},
 			&cli.BoolFlag{Name: "test-passphrase", Usage: "only try whether the passphrase opens CONTAINER"},
 		}, unlockFlags()...),
@@ -123,6 +124,10 @@ func newOpening(c *cli.Context, container, mountPoint string) (*opening, error) 
 			Kernel:   kernel.Resolve().String(),
 			Opening:  true,
 		},
+	}
+	o.state.IdleLimit = c.Duration("idle-timeout").Seconds()
+	if c.IsSet("idle-timeout") && o.state.IdleLimit <= 0 {
+		return nil, usagef("--idle-timeout must be more than nothing")
 	}
 	if o.state.Raw && len(o.options) > 0 {
 		return nil, usagef("--options is for the file system, and --raw mounts none")

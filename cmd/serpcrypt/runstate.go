@@ -52,6 +52,7 @@ type openState struct {
 	KeySlot    int       `json:"key_slot"` // -1: opened by the volume key
 	Size       int64     `json:"size"`     // bytes of the volume
 	ReadOnly   bool      `json:"read_only"`
+	IdleLimit  float64   `json:"idle_timeout_seconds,omitempty"`
 	Since      time.Time `json:"since"`
 	PID        int       `json:"pid"`               // of the server
 	Opening    bool      `json:"opening,omitempty"` // not usable yet

@@ -122,8 +122,10 @@ type server struct {
 	lock       *os.File // held as long as the process lives
 	log        *log.Logger
 	quiet      bool
+	idle       *idleClock // nil: never
 	meter      usageMeter
 	written    usage // what the entry has
+	lost       error // with which the last changes got lost
 }
 
 func startServing(files serverFiles) (*server, error) {
@@ -177,7 +179,7 @@ func startServing(files serverFiles) (*server, error) {
 // finish puts everything on the disk, wipes the keys, and leaves word if
 // that, or a write before, went wrong.
 func (s *server) finish() {
-	err := s.volume.Close()
+	err := errors.Join(s.lost, s.volume.Close())
 	if n := s.mount.WriteErrors(); n > 0 {
 		err = errors.Join(err, fmt.Errorf("%d writes failed", n))
 	}

@@ -60,7 +60,10 @@ func (s *server) run(orders <-chan order, terminate <-chan os.Signal) {
 			}
 		case <-seconds:
 			s.note(s.writeUsage())
-			continue
+			if s.idle == nil || !s.idle.expired() {
+				continue
+			}
+			s.closeIdle()
 		case <-terminate:
 			s.shutDown()
 			return
@@ -93,6 +96,7 @@ func (s *server) opened() {
 	}
 	s.say("serving %s, %s, %s, at %s", what, formatSize(state.Size), state.mode(), where)
 	s.note(s.writeUsage()) // rates go from here
+	s.watchIdle()
 }
 
 // abandoned reports whether the file system that was mounted from the volume

@@ -212,6 +212,9 @@ func printStatus(f openContainer) {
 		line("failed", "%d writes", u.FailedWrites)
 	}
 	line("mode", "%s", s.mode())
+	if s.IdleLimit > 0 {
+		line("closes", "when not used for %v", seconds(s.IdleLimit))
+	}
 	line("since", "%s", s.Since.Local().Format(time.DateTime))
 	line("server", "pid %d", s.PID)
 }

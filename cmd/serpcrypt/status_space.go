@@ -60,6 +60,9 @@ func (f openContainer) innerSpace() *space {
 	if f.state.Raw || f.health() != "open" {
 		return nil
 	}
+	if f.state.Driver != driverKernel && f.state.IdleLimit > 0 {
+		return nil // for its driver it would be use
+	}
 	m, err := f.entry.outerMount(f.state)
 	if err != nil || m == nil {
 		return nil
