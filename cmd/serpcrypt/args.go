@@ -7,7 +7,10 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-const stdio = "-" // a path that stands for standard input or output
+const (
+	stdio    = "-" // a path that stands for standard input or output
+	helpWord = "help"
+)
 
 // reorder sorts the words of a command line into the one order that cli
 // understands: program, global flags, command, its flags, "--", arguments.
@@ -46,7 +49,7 @@ func reorder(app *cli.App, words []string) ([]string, error) {
 			} else {
 				local = append(local, taken...)
 			}
-		case word == "help" && command == nil:
+		case word == helpWord && command == nil:
 			askedForHelp = true
 			words = append(words[:len(words):len(words)], "--help")
 		default:
