@@ -1,6 +1,6 @@
 # Each target is one command; `make help` lists them.
 
-.PHONY: build quickstart test test-i386 test-dmcrypt bench bench-peers generate install clean help
+.PHONY: build quickstart test test-i386 test-dmcrypt bench bench-peers generate man install uninstall clean help
 .DEFAULT_GOAL := build
 
 PREFIX ?= /usr/local
@@ -29,8 +29,17 @@ bench-peers: ## compare with libgcrypt, OpenSSL, Nettle, Go's packages and gocry
 generate: ## write the generated assembly anew
 	@scripts/generate.sh
 
-install: build ## install into $(PREFIX), /usr/local unless told otherwise
-	install -D -m 755 bin/serpcrypt $(DESTDIR)$(PREFIX)/bin/serpcrypt
+man: build ## write the manual and the shells' completions into build/share
+	rm -rf build/share
+	bin/serpcrypt manual build/share
+
+install: man ## install into $(PREFIX), /usr/local unless told otherwise
+	install -D -m 755 bin/serpcrypt "$(DESTDIR)$(PREFIX)/bin/serpcrypt"
+	find build/share -type f -printf '%P\n' | xargs -I{} install -D -m 644 build/share/{} "$(DESTDIR)$(PREFIX)/share/{}"
+
+uninstall: man ## remove what make install has put there
+	rm -f "$(DESTDIR)$(PREFIX)/bin/serpcrypt"
+	find build/share -type f -printf '%P\n' | xargs -I{} rm -f "$(DESTDIR)$(PREFIX)/share/{}"
 
 clean: ## remove what was built
 	rm -rf bin build

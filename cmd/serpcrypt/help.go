@@ -3,6 +3,9 @@ package main
 // The help of the program and of each command. A command's Description holds
 // its examples.
 const (
+	exitCodes = `0 done; 1 wrong parameters; 2 wrong passphrase or no permission; 3 out of memory;
+   4 wrong or damaged device or file; 5 exists or busy; 130 after Ctrl-C`
+
 	appHelp = `{{.Name}} - {{.Usage}}
 
 Usage:
@@ -15,11 +18,12 @@ Options of every command:{{range .VisibleFlags}}
    {{.}}{{end}}
 
 Exit codes:
-   0 done; 1 wrong parameters; 2 wrong passphrase or no permission; 3 out of memory;
-   4 wrong or damaged device or file; 5 exists or busy; 130 after Ctrl-C
+   ` + exitCodes + `
 
 Example:
    {{.Description}}
+
+"serpcrypt help COMMAND" has the options of a command and examples.
 `
 
 	commandHelp = `{{.HelpName}} - {{.Usage}}

@@ -153,6 +153,7 @@ func commands() []*cli.Command {
 		serveCommand(),
 		spaceCommand(),
 		benchLoadCommand(),
+		manualCommand(),
 		completeCommand(),
 	}
 }

@@ -20,7 +20,7 @@ const module = "serpcrypt"
 // those of layers below its own.
 var layers = [][]string{
 	{"internal/secret", "internal/cpucycles", "internal/fsprobe", "internal/skip", "internal/faultstore",
-		"internal/fusefs", "internal/loopdev", "internal/load", "internal/whirlpool", "internal/archtest", "internal/asmtest"},
+		"internal/fusefs", "internal/loopdev", "internal/load", "internal/whirlpool", "internal/archtest", "internal/asmtest", "docs"},
 	{"cipher/serpent", "hash/sha1", "internal/golden", "internal/faultfs"},
 	{"internal/hashes"},
 	{"cipher/modes", "kdf"},
@@ -35,13 +35,15 @@ var layers = [][]string{
 // only names the packages that may import a package, the paths below it
 // included, where that is not everyone above it.
 var only = map[string][]string{
-	"github.com/hanwen/go-fuse":  {"internal/fusefs", "internal/faultfs"},
-	"github.com/klauspost/cpuid": {"cipher/serpent", "hash/sha1", "internal/bench"},
-	"github.com/urfave/cli":      {"cmd/serpcrypt"},
-	"golang.org/x/crypto":        {"kdf", "internal/hashes"},
-	"golang.org/x/term":          {"cmd/serpcrypt"},
-	module + "/internal/fusefs":  {"internal/bench", "internal/faultfs", "cmd/serpcrypt"},
-	module + "/internal/loopdev": {"internal/bench", "cmd/serpcrypt"},
+	"github.com/cpuguy83/go-md2man": {"cmd/serpcrypt"},
+	"github.com/hanwen/go-fuse":     {"internal/fusefs", "internal/faultfs"},
+	"github.com/klauspost/cpuid":    {"cipher/serpent", "hash/sha1", "internal/bench"},
+	"github.com/urfave/cli":         {"cmd/serpcrypt"},
+	"golang.org/x/crypto":           {"kdf", "internal/hashes"},
+	"golang.org/x/term":             {"cmd/serpcrypt"},
+	module + "/docs":                {"cmd/serpcrypt"},
+	module + "/internal/fusefs":     {"internal/bench", "internal/faultfs", "cmd/serpcrypt"},
+	module + "/internal/loopdev":    {"internal/bench", "cmd/serpcrypt"},
 	// for tests
 	"testing":                         {"internal/skip", "internal/golden", "internal/faultfs"},
 	module + "/internal/skip":         {"internal/golden"},
