@@ -72,10 +72,10 @@ func readsBlocks(file *os.File, first, n int) error {
 }
 
 // want checks the error of something that must not hang.
-func want(t *testing.T, what string, wanted error, do func() error) {
-	t.Helper()
-	if err := within(t, what, do); !errors.Is(err, wanted) {
-		t.Errorf("%s: %v, want %v", what, err, wanted)
+func (s *openSession) want(what string, wanted error, do func() error) {
+	s.t.Helper()
+	if err := s.within(what, do); !errors.Is(err, wanted) {
+		s.t.Errorf("%s: %v, want %v", what, err, wanted)
 	}
 }
 
@@ -93,18 +93,18 @@ func TestBadBlock(t *testing.T) {
 	)
 	file := s.openFile("box/volume")
 	write := func(first int) func() error { return func() error { return w.write(file, first, 1) } }
-	want(t, "read it", syscall.EIO, func() error { return readsBlocks(file, bad, 1) })
-	want(t, "read across it", syscall.EIO, func() error { return readsBlocks(file, bad-1, 3) })
-	want(t, "read all before", nil, func() error { return readsBlocks(file, 0, bad) })
-	want(t, "read all after", nil, func() error { return readsBlocks(file, bad+1, rawBlocks-bad-1) })
-	want(t, "write it", syscall.EIO, write(bad))
-	want(t, "write the one before", nil, write(bad-1))
-	want(t, "write the one after", nil, write(bad+1))
-	want(t, "write a part of it", syscall.EIO, func() error {
+	s.want("read it", syscall.EIO, func() error { return readsBlocks(file, bad, 1) })
+	s.want("read across it", syscall.EIO, func() error { return readsBlocks(file, bad-1, 3) })
+	s.want("read all before", nil, func() error { return readsBlocks(file, 0, bad) })
+	s.want("read all after", nil, func() error { return readsBlocks(file, bad+1, rawBlocks-bad-1) })
+	s.want("write it", syscall.EIO, write(bad))
+	s.want("write the one before", nil, write(bad-1))
+	s.want("write the one after", nil, write(bad+1))
+	s.want("write a part of it", syscall.EIO, func() error {
 		_, err := file.WriteAt([]byte("part"), bad*deathBlock+100)
 		return err
 	})
-	want(t, "sync", nil, file.Sync)
+	s.want("sync", nil, file.Sync)
 	for b := range w.blocks {
 		if b != bad {
 			w.blocks[b].confirm()
@@ -115,10 +115,10 @@ func TestBadBlock(t *testing.T) {
 	}
 	disk.Fail()
 	w.blocks[bad] = w.blocks[bad][:1] // what failed has changed nothing
-	want(t, "check", nil, w.check)
-	want(t, "write it at last", nil, write(bad))
+	s.want("check", nil, w.check)
+	s.want("write it at last", nil, write(bad))
 	w.blocks[bad].confirm()
-	want(t, "check again", nil, w.check)
+	s.want("check again", nil, w.check)
 	file.Close()
 	o := s.ends(4, "serpcrypt", "close", "box")
 	if !strings.Contains(o.stderr, "2 writes failed") {
@@ -126,7 +126,7 @@ func TestBadBlock(t *testing.T) {
 	}
 	s.clean("disk")
 	s.ends(0, "serpcrypt", "open", "--raw", "-d", "key", "disk/box.luks", "box")
-	want(t, "check after it was opened again", nil, w.check)
+	s.want("check after it was opened again", nil, w.check)
 	s.ends(0, "serpcrypt", "close", "box")
 }
 
@@ -137,12 +137,12 @@ func TestFailedSync(t *testing.T) {
 	disk := s.badDisk()
 	s.openRaw("disk/box.luks")
 	file := s.openFile("box/volume")
-	want(t, "sync of a good disk", nil, file.Sync)
+	s.want("sync of a good disk", nil, file.Sync)
 	disk.Fail(faultfs.Fault{Op: faultfs.Sync, Err: syscall.EIO})
-	want(t, "sync of a bad disk", syscall.EIO, file.Sync)
+	s.want("sync of a bad disk", syscall.EIO, file.Sync)
 	disk.Fail()
-	want(t, "sync afterwards", syscall.EIO, file.Sync)
-	want(t, "sync by somebody else", syscall.EIO, func() error { return syncPath(s.path("box/volume")) })
+	s.want("sync afterwards", syscall.EIO, file.Sync)
+	s.want("sync by somebody else", syscall.EIO, func() error { return syncPath(s.path("box/volume")) })
 	if n := disk.Hits(); n != 1 {
 		t.Errorf("the disk failed %d times", n)
 	}
@@ -178,13 +178,13 @@ func TestFullDisk(t *testing.T) {
 		file := s.openFile("box/volume")
 		far := int64(2 * rawBlocks * deathBlock) // never written before
 		write := func() error { _, err := file.WriteAt(make([]byte, 1<<20), far); return err }
-		want(t, "write", syscall.ENOSPC, write)
-		want(t, "check", nil, w.check)
-		want(t, "write where there is space", nil, func() error { return w.write(file, 0, rawBlocks) })
-		want(t, "sync", nil, func() error { return w.sync(file) })
+		s.want("write", syscall.ENOSPC, write)
+		s.want("check", nil, w.check)
+		s.want("write where there is space", nil, func() error { return w.write(file, 0, rawBlocks) })
+		s.want("sync", nil, func() error { return w.sync(file) })
 		s.ends(0, "rm", "disk/filler")
-		want(t, "write when there is space", nil, write)
-		want(t, "check", nil, w.check)
+		s.want("write when there is space", nil, write)
+		s.want("check", nil, w.check)
 		file.Close()
 		if o := s.ends(4, "serpcrypt", "close", "box"); !strings.Contains(o.stderr, "writes failed") {
 			t.Errorf("close says\n%s", o.stderr)
@@ -208,14 +208,14 @@ func TestFullDisk(t *testing.T) {
 			}
 		}
 		filler(s)
-		if err := within(t, "the writer", w.work); !isOfDeath(err) {
+		if err := s.within("the writer", w.work); !isOfDeath(err) {
 			t.Errorf("the writer ends with %v", err)
 		}
 		s.ends(4, "serpcrypt", "close", "box")
 		s.clean("disk")
 		s.ends(0, "rm", "disk/filler")
 		open()
-		want(t, "check", nil, w.check)
+		s.want("check", nil, w.check)
 		s.ends(0, "serpcrypt", "close", "box")
 		s.ends(0, "serpcrypt", "open", "--raw", "-r", "-d", "key", "disk/box.luks", "box")
 		// It says 0 or, of a file system that noted its errors itself, 4.
@@ -235,13 +235,13 @@ func TestFileCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := s.openFile("box/volume")
-	want(t, "read what is left", nil, func() error { return readsBlocks(file, 0, rawBlocks/2) })
-	want(t, "read behind", syscall.EIO, func() error { return readsBlocks(file, rawBlocks/2, 1) })
-	want(t, "read across the end", syscall.EIO, func() error { return readsBlocks(file, rawBlocks/2-1, 2) })
-	want(t, "write", nil, func() error { return w.write(file, 0, 64) })
-	want(t, "sync", nil, func() error { return w.sync(file) })
+	s.want("read what is left", nil, func() error { return readsBlocks(file, 0, rawBlocks/2) })
+	s.want("read behind", syscall.EIO, func() error { return readsBlocks(file, rawBlocks/2, 1) })
+	s.want("read across the end", syscall.EIO, func() error { return readsBlocks(file, rawBlocks/2-1, 2) })
+	s.want("write", nil, func() error { return w.write(file, 0, 64) })
+	s.want("sync", nil, func() error { return w.sync(file) })
 	w.blocks = w.blocks[:rawBlocks/2]
-	want(t, "check", nil, w.check)
+	s.want("check", nil, w.check)
 	file.Close()
 	if o := s.ends(4, "serpcrypt", "close", "box"); !strings.Contains(o.stderr, "cut off") {
 		t.Errorf("close says\n%s", o.stderr)
@@ -267,9 +267,9 @@ func TestFileReplaced(t *testing.T) {
 			s.ends(0, "sh", "-c", c.command)
 			before := content(t, s.path("box.luks"))
 			file := s.openFile("box/volume")
-			want(t, "write", nil, func() error { return w.write(file, 0, rawBlocks) })
-			want(t, "sync", nil, func() error { return w.sync(file) })
-			want(t, "check", nil, w.check)
+			s.want("write", nil, func() error { return w.write(file, 0, rawBlocks) })
+			s.want("sync", nil, func() error { return w.sync(file) })
+			s.want("check", nil, w.check)
 			file.Close()
 			o := s.ends(c.code, "serpcrypt", "close", "box")
 			if told := strings.Contains(o.stderr, "removed or replaced"); told != (c.code != 0) {
@@ -281,7 +281,7 @@ func TestFileReplaced(t *testing.T) {
 			}
 			if c.code == 0 {
 				s.ends(0, "serpcrypt", "open", "--raw", "-d", "key", "moved", "box")
-				want(t, "check after it was opened again", nil, w.check)
+				s.want("check after it was opened again", nil, w.check)
 				s.ends(0, "serpcrypt", "close", "box")
 			}
 		})
@@ -316,7 +316,7 @@ func TestReadOnlyMedium(t *testing.T) {
 		t.Errorf("open says\n%s", o.stderr)
 	}
 	s.ends(0, "cmp", "key", "box/file")
-	want(t, "write", syscall.EROFS, func() error { return os.WriteFile(s.path("box/new"), nil, 0o600) })
+	s.want("write", syscall.EROFS, func() error { return os.WriteFile(s.path("box/new"), nil, 0o600) })
 	s.ends(0, "serpcrypt", "close", "box")
 	s.ends(0, "serpcrypt", "open", "--raw", "-d", "key", "medium/clean.luks", "box")
 	s.ends(0, "e2fsck", "-fn", "box/volume")

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"serpcrypt/internal/secret"
 )
@@ -47,7 +50,7 @@ func startServer(ctx context.Context, settings serverSettings, key *secret.Buffe
 	if settings.Foreground {
 		cmd.Stderr = os.Stderr
 	}
-	err = cmd.Start()
+	err = startToServeWriteback(cmd)
 	answersEnd.Close()
 	if err != nil {
 		orders.Close()
@@ -72,6 +75,20 @@ func startServer(ctx context.Context, settings serverSettings, key *secret.Buffe
 		return nil, err
 	}
 	return p, nil
+}
+
+// startToServeWriteback starts a command and tells the kernel that it will write
+// caches by way of that: where the command needs memory, to wait until something
+// cached is written could be to wait for itself. The new process has this from the
+// thread that starts it, and passes it on to all its threads. Where it is forbidden,
+// the kernel cannot be made to mount a file system either; Linux has it from 5.6 on.
+func startToServeWriteback(cmd *exec.Cmd) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if unix.Prctl(unix.PR_SET_IO_FLUSHER, 1, 0, 0, 0) == nil {
+		defer func() { _ = unix.Prctl(unix.PR_SET_IO_FLUSHER, 0, 0, 0, 0) }()
+	}
+	return cmd.Start()
 }
 
 func (p *serverProcess) waitReady(ctx context.Context) error {
