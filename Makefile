@@ -1,6 +1,6 @@
 # Each target is one command; `make help` lists them.
 
-.PHONY: build quickstart test test-i386 test-dmcrypt bench bench-peers generate man install uninstall clean help
+.PHONY: build quickstart test test-i386 test-dmcrypt test-fio bench bench-peers generate man install uninstall clean help
 .DEFAULT_GOAL := build
 
 PREFIX ?= /usr/local
@@ -19,6 +19,9 @@ test-i386: ## run tests as 32-bit programs, in an emulated machine
 
 test-dmcrypt: ## exchange containers with the kernel's dm-crypt, in an emulated machine
 	@test/dmcrypt/run.sh
+
+test-fio: ## write to open containers and verify by checksums, with fio
+	@test/fio/run.sh
 
 bench: build ## measure this machine
 	@bin/serpcrypt bench

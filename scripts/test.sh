@@ -12,7 +12,7 @@ STATICCHECK=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 need_go
 need_packages gcc=gcc objdump=binutils /usr/include/stdlib.h=libc6-dev diff=diffutils fusermount3=fuse3 fuse2fs=fuse2fs \
 	losetup=mount mkfs.ext4=e2fsprogs mkfs.vfat=dosfstools mkfs.xfs=xfsprogs mkfs.ntfs=ntfs-3g qemu-img=qemu-utils cryptsetup=cryptsetup-bin qemu-s390x=qemu-user \
-	'<gcrypt.h>=libgcrypt20-dev' '<openssl/evp.h>=libssl-dev' '<nettle/sha1.h>=nettle-dev' gocryptfs=gocryptfs
+	'<gcrypt.h>=libgcrypt20-dev' '<openssl/evp.h>=libssl-dev' '<nettle/sha1.h>=nettle-dev' gocryptfs=gocryptfs fio=fio
 
 # Without FUSE the tests that need it say so; with it they need this.
 [ ! -w /dev/fuse ] || need_fuse
@@ -111,6 +111,7 @@ step 'go test on arm64, emulated' emulate arm64 aarch64
 step 'the choice of kernel on emulated CPUs' scripts/cpu-models.sh
 step 'go vet for arm64, 386, s390x' cross
 step 'go test of the other modules' other_modules
+step 'fio, a little' test/fio/run.sh quick
 step 'generated code is up to date' scripts/generate.sh -check
 step 'nothing left behind' no_leftovers
 
