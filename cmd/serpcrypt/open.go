@@ -156,6 +156,9 @@ func newOpening(c *cli.Context, container, mountPoint string) (*opening, error) 
 type mountOptions []string
 
 func (m *mountOptions) Set(text string) error {
+	if text == m.String() {
+		return nil // the library sets it again, for the other name of the flag
+	}
 	for option := range strings.SplitSeq(text, ",") {
 		if option != "" {
 			*m = append(*m, option)
