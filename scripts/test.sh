@@ -14,7 +14,7 @@ need_packages gcc=gcc objdump=binutils /usr/include/stdlib.h=libc6-dev diff=diff
 	losetup=mount mkfs.ext4=e2fsprogs mkfs.vfat=dosfstools mkfs.xfs=xfsprogs mkfs.ntfs=ntfs-3g mkfs.btrfs=btrfs-progs mkfs.exfat=exfatprogs \
 	mkfs.f2fs=f2fs-tools mkfs.nilfs2=nilfs-tools mkfs.udf=udftools mksquashfs=squashfs-tools mkfs.erofs=erofs-utils squashfuse=squashfuse \
 	mount.exfat-fuse=exfat-fuse fusefat=fusefat setpriv=util-linux qemu-img=qemu-utils cryptsetup=cryptsetup-bin qemu-s390x=qemu-user \
-	'<gcrypt.h>=libgcrypt20-dev' '<openssl/evp.h>=libssl-dev' '<nettle/sha1.h>=nettle-dev' gocryptfs=gocryptfs fio=fio
+	man=man-db zsh=zsh fish=fish '<gcrypt.h>=libgcrypt20-dev' '<openssl/evp.h>=libssl-dev' '<nettle/sha1.h>=nettle-dev' gocryptfs=gocryptfs fio=fio
 
 # Without FUSE the tests that need it say so; with it they need this.
 [ ! -w /dev/fuse ] || need_fuse
