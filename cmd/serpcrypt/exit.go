@@ -119,6 +119,8 @@ func hintOf(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return hintNoSpace
+	case errors.Is(err, syscall.EROFS):
+		return "copy it to a disk that can be written, or make this one so (mount -o remount,rw)"
 	case errors.Is(err, volume.ErrChanged):
 		return hintTryAgain
 	case errors.Is(err, volume.ErrBusy):

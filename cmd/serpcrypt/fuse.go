@@ -7,6 +7,8 @@ import (
 	"serpcrypt/internal/fusefs"
 )
 
+const hintLocalDir = "choose a folder on a disk of this computer"
+
 // explainFuse adds exit code and hint to an error of fusefs.
 func explainFuse(err error) error {
 	var helper *fusefs.HelperError
@@ -29,6 +31,8 @@ func hintFuse(err error) string {
 		return "install fuse3, or work as root"
 	case errors.Is(err, fusefs.ErrNoMtab):
 		return "as root: ln -s ../proc/self/mounts /etc/mtab"
+	case errors.Is(err, fusefs.ErrForbidden):
+		return hintLocalDir
 	}
 	return ""
 }

@@ -56,6 +56,34 @@ func TestWithoutFuse(t *testing.T) {
 	}
 }
 
+// TestWithoutLoopDevices: only the kernel's file systems need them.
+func TestWithoutLoopDevices(t *testing.T) {
+	const onlyFuse = `cp -a /dev/fuse /dev/null /dev/urandom "$KEPT" && mount -t tmpfs none /dev && cp -a "$KEPT"/* /dev && exec serpcrypt "$@"`
+	dir := openFolder(t)
+	path := func(name string) string { return filepath.Join(dir, name) }
+	for _, name := range []string{"kept", "box"} {
+		if err := os.Mkdir(path(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path("key"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	inHiding := func(args ...string) outcome {
+		cmd := hiding(t, onlyFuse, args...)
+		cmd.Env = append(os.Environ(), "KEPT="+path("kept"), runtimeDirEnv+"="+path("run"))
+		return runCommand(t, cmd)
+	}
+	inHiding("create", "-q", "--sparse", "--size", "16M", "--fs", "ext4", "--pbkdf-force-iterations", "1000", "-d", path("key"), path("box.luks")).must(t, 0)
+	o := inHiding("open", "-d", path("key"), path("box.luks"), path("box")).must(t, exitBad)
+	if want := "error: there are no loop devices here\nserpcrypt: hint: modprobe loop, or " + hintRaw + "\n"; !strings.HasSuffix(o.stderr, want) {
+		t.Errorf("it says\n%s", o.stderr)
+	}
+	if left := names(t, path("box")) + names(t, path("run")); left != folderLockName {
+		t.Errorf("left behind: %s", left)
+	}
+}
+
 // TestWithoutMtab: fusermount3 mounts without /etc/mtab, but does not unmount.
 func TestWithoutMtab(t *testing.T) {
 	const script = `mount -t tmpfs none /etc && echo nobody:x:65534:65534::/:/bin/sh >/etc/passwd &&

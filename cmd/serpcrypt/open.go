@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"serpcrypt/internal/fsprobe"
 	"serpcrypt/internal/fusefs"
@@ -134,10 +135,10 @@ func newOpening(c *cli.Context, container, mountPoint string) (*opening, error) 
 	}
 	o.state.ReadOnly = o.state.ReadOnly || slices.Contains(o.options, "ro")
 	if o.state.MountPoint, err = resolvePath(mountPoint); err != nil {
-		return nil, fmt.Errorf("mount point: %w", err)
+		return nil, withShareHint(fmt.Errorf("mount point: %w", err), mountPoint)
 	}
 	if o.state.Container, err = resolvePath(container); err != nil {
-		return nil, err
+		return nil, withShareHint(err, container)
 	}
 	if c.IsSet("header") {
 		if o.state.Header, err = resolvePath(c.String("header")); err != nil {
@@ -198,7 +199,11 @@ func (o *opening) open(c *cli.Context) error {
 func (o *opening) openFiles(c *cli.Context) (*container, error) {
 	file, err := lockContainer(c, o.state.Container, o.state.ReadOnly)
 	if errors.Is(err, volume.ErrReadOnly) {
-		notef("%s cannot be written: it is opened read-only", o.container)
+		why := "cannot be written"
+		if errors.Is(err, unix.EROFS) {
+			why = "is on a disk that is read-only"
+		}
+		notef("%s %s: it is opened read-only", o.container, why)
 		o.state.ReadOnly = true
 		file, err = lockContainer(c, o.state.Container, true)
 	}

@@ -25,20 +25,23 @@ func checkMountPoint(path string) error {
 		return failf(exitBad, "mkdir "+shellQuote(path), "mount point %s does not exist", path)
 	}
 	if err != nil {
-		return fmt.Errorf("mount point: %w", err)
+		return withShareHint(fmt.Errorf("mount point: %w", err), path)
 	}
 	if !info.IsDir() {
 		return failf(exitBad, hintAnotherDir, "mount point %s is not a directory", path)
 	}
 	names, err := os.ReadDir(path)
 	if err != nil {
-		return fmt.Errorf("mount point: %w", err)
+		return withShareHint(fmt.Errorf("mount point: %w", err), path)
 	}
 	if len(names) > 0 {
 		return failf(exitBusy, hintAnotherDir, "mount point %s is not empty", path)
 	}
 	if err := unix.Access(path, unix.W_OK); err != nil && os.Geteuid() != 0 {
 		return failf(exitPermission, hintAnotherDir, "mount point %s: %w", path, err)
+	}
+	if m, err := mountOf(path); os.Geteuid() != 0 && err == nil && m != nil && ownersOnly(m) {
+		return failf(exitPermission, hintShare(path), "mount point %s: fusermount3 has no access to it", path)
 	}
 	return nil
 }

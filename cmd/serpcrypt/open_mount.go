@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"serpcrypt/internal/fusefs"
 	"serpcrypt/internal/loopdev"
 )
 
@@ -161,6 +162,9 @@ func (o *opening) runMounter(ctx context.Context, e runEntry, program string, ar
 	}
 	if strings.Contains(text, "user_allow_other") {
 		return failf(exitPermission, hintAllowOther, "--allow-other is forbidden by /etc/fuse.conf")
+	}
+	if errors.Is(&fusefs.HelperError{Text: text}, fusefs.ErrForbidden) {
+		return failf(exitBad, hintLocalDir, "%s in %s cannot be mounted: %s", o.state.FileSystem, o.container, text)
 	}
 	if text == "" {
 		text = fmt.Sprint(err)

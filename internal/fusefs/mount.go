@@ -29,6 +29,8 @@ var (
 	ErrNoHelper = errors.New("fusefs: fusermount3 is not installed")
 	// ErrNoMtab: fusermount3 would mount, and could not unmount.
 	ErrNoMtab = errors.New("fusefs: there is no " + mtabPath + ", which fusermount3 needs")
+	// ErrForbidden: fusermount3 mounts nothing in a file system of this type.
+	ErrForbidden = errors.New("fusefs: fusermount3 mounts nothing in such a file system")
 	// ErrAllowOther: the system does not let ordinary users use AllowOther.
 	ErrAllowOther = errors.New("fusefs: /etc/fuse.conf does not have user_allow_other")
 )
@@ -156,13 +158,16 @@ type HelperError struct{ Text string }
 func (e *HelperError) Error() string { return "fusefs: " + e.Text }
 
 // Is recognizes the errors that fusermount3 passes on from the kernel, and its
-// own refusal to mount where the user may not write.
+// own refusals: where the user may not write, and in some file systems.
 func (e *HelperError) Is(target error) bool {
 	text := strings.ToLower(e.Text)
 	for _, number := range []unix.Errno{unix.EBUSY, unix.EPERM, unix.EACCES, unix.ENODEV, unix.ENOENT} {
 		if strings.Contains(text, number.Error()) && (number == target || number.Is(target)) {
 			return true
 		}
+	}
+	if target == ErrForbidden {
+		return strings.Contains(text, "mounting over filesystem type") && strings.Contains(text, "forbidden")
 	}
 	return target == os.ErrPermission && strings.Contains(text, "no write access")
 }
