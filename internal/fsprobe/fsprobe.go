@@ -23,7 +23,7 @@ type Found struct {
 // tables of partitions cannot.
 func (f *Found) IsFileSystem() bool {
 	switch f.Name {
-	case "LUKS", "LUKS1", "LUKS2", "swap", "LVM2_member", "GPT", "MBR":
+	case "LUKS", "LUKS1", "LUKS2", "swap", "LVM2_member", "GPT", "MBR", UnfinishedImport:
 		return false
 	}
 	return true
