@@ -253,7 +253,7 @@ func newVerifyDocument(path string, f *findings) (*verifyDocument, error) {
 	}
 	if f.fsck != nil {
 		d.Fsck = f.fsck.document()
-		d.OK = d.OK && f.fsck.exitCode == 0
+		d.OK = d.OK && !f.fsck.faulty
 	}
 	for _, check := range r.Checks {
 		document := checkDocument{Name: check.Name, Result: string(check.Result), MoreFaults: check.More}

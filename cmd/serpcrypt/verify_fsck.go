@@ -17,27 +17,28 @@ import (
 	"serpcrypt/volume"
 )
 
-// checker is a program that looks for faults in file systems, and ends with 0
-// only if it finds none.
+// checker is a program that looks for faults in file systems, and ends with 0 if
+// it finds none.
 type checker struct {
 	program     string
 	packageName string // in Debian
 	fileSystems []string
 	args        []string // so that it writes nothing, and asks nothing
 	unreplayed  string   // what it says if it has looked past changes in a journal
+	complains   string   // what it says with faults, if it may end with 0 all the same
 }
 
 var checkers = []checker{
-	{"e2fsck", "e2fsprogs", []string{"ext2", "ext3", "ext4"}, []string{"-f", "-n"}, "skipping journal recovery"},
-	{"xfs_repair", "xfsprogs", []string{"xfs"}, []string{"-f", "-n"}, "valuable metadata changes in a log"},
+	{"e2fsck", "e2fsprogs", []string{"ext2", "ext3", "ext4"}, []string{"-f", "-n"}, "skipping journal recovery", ""},
+	{"xfs_repair", "xfsprogs", []string{"xfs"}, []string{"-f", "-n"}, "valuable metadata changes in a log", ""},
 	// It would look for where the volume is mounted, and fail over the mounts of
 	// other users.
-	{"btrfs", "btrfs-progs", []string{"btrfs"}, []string{"check", "--readonly", "--force"}, ""},
-	{"fsck.vfat", "dosfstools", []string{"vfat"}, []string{"-n"}, ""},
-	{"fsck.exfat", "exfatprogs", []string{"exfat"}, []string{"-n"}, ""},
-	{"ntfsfix", "ntfs-3g", []string{"ntfs"}, []string{"-n"}, ""},
-	{"fsck.f2fs", "f2fs-tools", []string{"f2fs"}, []string{"--dry-run"}, ""},
-	{"fsck.erofs", "erofs-utils", []string{"erofs"}, nil, ""},
+	{"btrfs", "btrfs-progs", []string{"btrfs"}, []string{"check", "--readonly", "--force"}, "", ""},
+	{"fsck.vfat", "dosfstools", []string{"vfat"}, []string{"-n"}, "", ""},
+	{"fsck.exfat", "exfatprogs", []string{"exfat"}, []string{"-n"}, "", ""},
+	{"ntfsfix", "ntfs-3g", []string{"ntfs"}, []string{"-n"}, "", ""},
+	{"fsck.f2fs", "f2fs-tools", []string{"f2fs"}, []string{"--dry-run"}, "", ""},
+	{"fsck.erofs", "erofs-utils", []string{"erofs"}, nil, "", "<E> "},
 }
 
 // fsck is a checker and the file system that it is for.
@@ -72,6 +73,7 @@ type fsckReport struct {
 	fsck
 	exitCode int
 	said     string
+	faulty   bool
 	journal  bool // holds changes that have not been looked at
 }
 
@@ -93,12 +95,13 @@ func (f *fsck) run(ctx context.Context, v *volume.Volume) (*fsckReport, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.program, err)
 	}
+	r.faulty = r.exitCode != 0 || f.complains != "" && strings.Contains(r.said, f.complains)
 	r.journal = f.unreplayed != "" && strings.Contains(r.said, f.unreplayed)
 	return r, nil
 }
 
 func (r *fsckReport) result() volume.Result {
-	if r.exitCode != 0 {
+	if r.faulty {
 		return volume.Failed
 	}
 	return volume.Passed
@@ -114,7 +117,7 @@ func (r *fsckReport) show() {
 		about = ", the changes in the journal left out"
 	}
 	infof("  %-12s %-8s %s by %s%s", "fsck", r.result(), r.fileSystem, r.command(), about)
-	if r.exitCode == 0 {
+	if !r.faulty {
 		return
 	}
 	const most = 50
@@ -130,7 +133,7 @@ func (r *fsckReport) show() {
 // verdict is nil if no fault was found.
 func (r *fsckReport) verdict(container string) error {
 	switch {
-	case r.exitCode == 0:
+	case !r.faulty:
 		return nil
 	case r.journal:
 		return failf(exitBad, "open and close it, which replays the journal, then verify it again",
