@@ -31,7 +31,8 @@ type Order struct {
 	Write  bool
 	Random bool
 	Direct bool // past the page cache
-	Fresh  bool // the page cache forgets the file first; this is no part of the time
+	Empty  bool // the file is emptied first; this is no part of the time
+	Fresh  bool // the page cache forgets the file first, likewise
 	Again  bool // all of the area is read first, likewise
 	Sync   bool // in the end, as part of the time
 	Bytes  int  // of a request
@@ -152,6 +153,9 @@ func (o *Order) open() (int, error) {
 	flags := unix.O_RDWR | unix.O_CLOEXEC
 	if o.Direct {
 		flags |= unix.O_DIRECT
+	}
+	if o.Empty {
+		flags |= unix.O_TRUNC
 	}
 	fd, err := unix.Open(o.Path, flags, 0)
 	if err != nil {

@@ -58,6 +58,12 @@ func TestOrders(t *testing.T) {
 	if after, err := os.ReadFile(path); err != nil || bytes.Equal(after, content) {
 		t.Errorf("writing at random changed nothing: %v", err)
 	}
+	if _, err := p.Do(Order{Path: path, Area: 4096, Write: true, Empty: true, Bytes: 4096, Depth: 1, Once: true}); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != 4096 {
+		t.Errorf("after 4096 bytes to the emptied file: %v, %v", info, err)
+	}
 	for what, o := range map[string]Order{
 		"no such file": {Path: path + "x", Area: area, Bytes: 4096, Depth: 1},
 		"past the end": {Path: path, Area: 4 << 20, Bytes: MaxBytes, Depth: 1, Time: time.Minute},

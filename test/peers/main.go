@@ -79,8 +79,9 @@ func report(ctx context.Context, w io.Writer, each time.Duration) error {
 Runs of %d KiB, for cbc-enc of %d KiB. serpcrypt gets a run in one call, the others sector by sector.
 SHA-1's calls can overlap, but where each waits for the last: its digest chooses their message.
 8x64B are the keys of eight key slots, and the iterations those of each.
-What is written to encrypted files is synced in the end, as part of the time, and what is read does not come from
-the page cache of the mount, but again; the requests of x8 are made by eight threads.
+What is written to encrypted files is synced in the end, as part of the time; it goes in place of what was there or,
+if new, to a file just emptied. What is read does not come from the page cache of the mount, but again does. The
+requests of x8 are made by eight threads.
 `, runBytes>>10, chainedRunBytes>>10)
 	_, err = io.WriteString(w, tables.String())
 	return err

@@ -23,13 +23,14 @@ var (
 
 // volumeTasks all go through the whole file once, in requests of load.MaxBytes.
 // Nothing that is read comes from the page cache of the mount but "again"; what
-// is written is synced.
+// is written is synced, and goes in place of what was there but for "new".
 var volumeTasks = []struct {
 	column string
 	order  load.Order
 }{
 	{"read", load.Order{Depth: 1, Fresh: true}},
 	{"write", load.Order{Depth: 1, Write: true, Sync: true}},
+	{"write new", load.Order{Depth: 1, Empty: true, Write: true, Sync: true}},
 	{"read x8", load.Order{Depth: 8, Fresh: true}},
 	{"write x8", load.Order{Depth: 8, Write: true, Sync: true}},
 	{"read again", load.Order{Depth: 1, Again: true}},
