@@ -336,7 +336,7 @@ func (k *killing) killOften(t *testing.T, limit killLimit) {
 		m := moment{fromWrite: try%2 == 0}
 		m.delay = time.Duration(k.random.Int64N(int64(k.took.whole)))
 		if m.fromWrite {
-			m.delay = time.Duration(k.random.Int64N(int64(k.took.writing)))
+			m.delay = time.Duration(k.random.Int64N(int64(k.took.writing) + 1)) // 0: the first write went unseen
 		}
 		if !k.run(t, m) {
 			continue
