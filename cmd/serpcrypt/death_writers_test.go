@@ -266,9 +266,10 @@ func syncPath(path string) error {
 }
 
 // isOfDeath reports whether err is what somebody gets whose files are served by
-// nobody any more. ext4 finds no space where it cannot read what is free.
+// nobody any more, or no longer at the same path. ext4 finds no space where it
+// cannot read what is free.
 func isOfDeath(err error) bool {
-	for _, number := range []syscall.Errno{syscall.ENOTCONN, syscall.ECONNABORTED, syscall.EIO, syscall.EROFS, syscall.ESHUTDOWN, syscall.ENOSPC} {
+	for _, number := range []syscall.Errno{syscall.ENOTCONN, syscall.ECONNABORTED, syscall.EIO, syscall.EROFS, syscall.ESHUTDOWN, syscall.ENOSPC, syscall.ENOENT} {
 		if errors.Is(err, number) {
 			return true
 		}

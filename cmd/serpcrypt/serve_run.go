@@ -18,10 +18,11 @@ import (
 const (
 	// politeTime is how long a server that shall end waits for those who use
 	// its files before it takes them away, and lastTime how long it then
-	// waits for what they still write. Together they are less than a system
-	// that goes down grants.
-	politeTime = 5 * time.Second
-	lastTime   = 3 * time.Second
+	// waits for what they still write, and for them to let go. With the time to
+	// close the volume, that makes less than the 10 s that a system which goes down
+	// grants.
+	politeTime = 4 * time.Second
+	lastTime   = 2 * time.Second
 
 	firstPause   = 10 * time.Millisecond
 	longestPause = time.Second
