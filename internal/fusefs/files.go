@@ -34,6 +34,7 @@ type files struct {
 	options            Options
 	since              time.Time
 	use                *use
+	room               readRoom
 }
 
 func newFiles(v Volume, o Options, u *use) *files {
@@ -44,6 +45,7 @@ func newFiles(v Volume, o Options, u *use) *files {
 		options:       o,
 		since:         time.Now(),
 		use:           u,
+		room:          newReadRoom(),
 	}
 }
 
@@ -129,14 +131,16 @@ func (f *files) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadR
 	}
 	// Nothing is past the end.
 	buf = buf[:min(int64(len(buf)), int64(in.Size), max(0, f.size-off))]
+	result := f.room.enter(buf)
 	if len(buf) > 0 {
 		if n, err := f.volume.ReadAt(buf, off); err != nil && !(errors.Is(err, io.EOF) && n == len(buf)) {
 			f.options.Log.Printf("read of %d bytes at %d: %v", len(buf), off, err)
+			result.Done()
 			return nil, errno(err)
 		}
 	}
 	f.use.readBytes.Add(int64(len(buf)))
-	return fuse.ReadResultData(buf), fuse.OK
+	return result, fuse.OK
 }
 
 func (f *files) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
