@@ -1,6 +1,6 @@
 # Each target is one command; `make help` lists them.
 
-.PHONY: build quickstart test test-i386 test-dmcrypt test-fio bench bench-peers generate man install uninstall clean help
+.PHONY: build quickstart test test-i386 test-dmcrypt test-fio soak bench bench-peers generate man install uninstall clean help
 .DEFAULT_GOAL := build
 
 PREFIX ?= /usr/local
@@ -22,6 +22,10 @@ test-dmcrypt: ## exchange containers with the kernel's dm-crypt, in an emulated 
 
 test-fio: ## write to open containers and verify by checksums, with fio
 	@test/fio/run.sh
+
+TIME ?= 1h
+soak: ## work in open containers for TIME, 1h unless told otherwise
+	@TIME=$(TIME) test/soak/run.sh
 
 bench: build ## measure this machine
 	@bin/serpcrypt bench

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -158,9 +159,9 @@ func newMortal(t *testing.T, raw, losesPower bool, options ...string) *mortal {
 	return m
 }
 
-func (m *mortal) open() {
+func (m *mortal) open(options ...string) {
 	m.t.Helper()
-	args := []string{"serpcrypt", "open", "-d", "key", m.box, "box"}
+	args := append([]string{"serpcrypt", "open", "-d", "key", m.box, "box"}, options...)
 	if m.raw {
 		args = append(args, "--raw")
 	}
@@ -172,7 +173,7 @@ func (m *mortal) workUntil(end func()) {
 	m.t.Helper()
 	failed := make(chan error, len(m.writers))
 	for _, w := range m.writers {
-		go func() { failed <- w.work() }()
+		go func() { failed <- w.work(context.Background()) }()
 	}
 	time.Sleep(time.Duration(m.random.IntN(300)) * time.Millisecond)
 	if len(failed) > 0 {

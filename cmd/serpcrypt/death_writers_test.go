@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,13 +12,15 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // A writer works in a container that may die at any moment. It knows what may be
 // found there afterwards: what fsync confirmed last, or what it wrote since.
 type writer interface {
-	// work writes until it fails.
-	work() error
+	// work writes, and reads, until it fails or ctx is done.
+	work(ctx context.Context) error
 	// check looks at what is found, of which the next work goes on.
 	check() error
 }
@@ -74,6 +77,9 @@ type blockWriter struct {
 	blocks []versions
 	random *rand.Rand
 	last   uint64 // version
+	// discards some blocks before they are written. If something happens in between,
+	// nobody knows what is in them.
+	discards bool
 }
 
 // newBlockWriter writes the first version of each block.
@@ -112,21 +118,50 @@ func (w *blockWriter) sync(file *os.File) error {
 	return nil
 }
 
-func (w *blockWriter) work() error {
+func (w *blockWriter) work(ctx context.Context) error {
 	file, err := os.OpenFile(w.path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	for err == nil {
-		if w.random.IntN(8) == 0 {
-			err = w.sync(file)
-			continue
-		}
+	for err == nil && ctx.Err() == nil {
 		from := w.random.IntN(len(w.blocks))
-		err = w.write(file, from, 1+w.random.IntN(min(64, len(w.blocks)-from)))
+		n := 1 + w.random.IntN(min(64, len(w.blocks)-from))
+		switch what := w.random.IntN(16); {
+		case what < 2:
+			err = w.sync(file)
+		case what < 6:
+			err = w.read(file, from, n)
+		case what == 6 && w.discards:
+			err = unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(w.first+from)*deathBlock, int64(n)*deathBlock)
+			if err != nil {
+				break
+			}
+			fallthrough
+		default:
+			err = w.write(file, from, n)
+		}
 	}
 	return err
+}
+
+// read reads blocks, which have to be in their last versions.
+func (w *blockWriter) read(file *os.File, from, n int) error {
+	p := make([]byte, n*deathBlock)
+	if _, err := file.ReadAt(p, int64(w.first+from)*deathBlock); err != nil {
+		return err
+	}
+	for i := range n {
+		b := from + i
+		version, err := versionOf(p[i*deathBlock:][:deathBlock], uint64(w.first+b))
+		if last := w.blocks[b][len(w.blocks[b])-1]; err == nil && version != last {
+			err = fmt.Errorf("it is in version %d, and was written in %d", version, last)
+		}
+		if err != nil {
+			return fmt.Errorf("block %d: %w", w.first+b, err)
+		}
+	}
+	return nil
 }
 
 func (w *blockWriter) check() error {
@@ -182,12 +217,15 @@ func (w *fileWriter) anchor() string { return filepath.Join(w.folder, "anchor") 
 
 func (w *fileWriter) path(i int) string { return filepath.Join(w.folder, fmt.Sprint(i)) }
 
-func (w *fileWriter) work() (err error) {
-	for err == nil {
+func (w *fileWriter) work(ctx context.Context) (err error) {
+	for err == nil && ctx.Err() == nil {
 		i := w.random.IntN(len(w.files))
-		if w.random.IntN(4) == 0 {
+		switch w.random.IntN(4) {
+		case 0:
 			err = w.remove(i)
-		} else {
+		case 1:
+			err = w.checkFile(i)
+		default:
 			err = w.replace(i)
 		}
 	}
@@ -238,21 +276,26 @@ func (w *fileWriter) change(i int, version uint64, do func() error) error {
 func (w *fileWriter) check() error {
 	var errs []error
 	for i := range w.files {
-		version := uint64(0)
-		p, err := os.ReadFile(w.path(i))
-		if err == nil {
-			version, err = versionOf(p, uint64(i))
-		} else if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		if err == nil {
-			err = w.files[i].found(version)
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("file %s: %w", w.path(i), err))
-		}
+		errs = append(errs, w.checkFile(i))
 	}
 	return errors.Join(errs...)
+}
+
+func (w *fileWriter) checkFile(i int) error {
+	version := uint64(0)
+	p, err := os.ReadFile(w.path(i))
+	if err == nil {
+		version, err = versionOf(p, uint64(i))
+	} else if errors.Is(err, fs.ErrNotExist) && slices.Contains(w.files[i], version) {
+		err = nil
+	}
+	if err == nil {
+		err = w.files[i].found(version)
+	}
+	if err != nil {
+		return fmt.Errorf("file %s: %w", w.path(i), err)
+	}
+	return nil
 }
 
 // syncPath makes what happened to a file, or to the names in a folder, last.

@@ -208,7 +208,7 @@ func TestFullDisk(t *testing.T) {
 			}
 		}
 		filler(s)
-		if err := s.within("the writer", w.work); !isOfDeath(err) {
+		if err := s.within("the writer", func() error { return w.work(t.Context()) }); !isOfDeath(err) {
 			t.Errorf("the writer ends with %v", err)
 		}
 		s.ends(4, "serpcrypt", "close", "box")
@@ -312,7 +312,7 @@ func TestReadOnlyMedium(t *testing.T) {
 	s.ends(0, "mount", "-o", "remount,ro", "medium")
 
 	o := s.ends(0, "serpcrypt", "open", "-d", "key", "medium/clean.luks", "box")
-	if !strings.Contains(o.stderr, "cannot be written: it is opened read-only") {
+	if !strings.Contains(o.stderr, ": it is opened read-only") {
 		t.Errorf("open says\n%s", o.stderr)
 	}
 	s.ends(0, "cmp", "key", "box/file")
