@@ -34,11 +34,8 @@ func serve(folder, mountPoint string) error {
 		return fmt.Errorf("%s: %w", folder, err)
 	}
 	d := newDisk()
-	newNode := func(root *fs.LoopbackRoot, _ *fs.Inode, _ string, _ *syscall.Stat_t) fs.InodeEmbedder {
-		return &node{fs.LoopbackNode{RootData: root}, d}
-	}
-	root := &fs.LoopbackRoot{Path: folder, Dev: uint64(stat.Dev), NewNode: newNode}
-	root.RootNode = newNode(root, nil, "", &stat)
+	root := &fs.LoopbackRoot{Path: folder, Dev: uint64(stat.Dev)}
+	root.RootNode = &node{fs.LoopbackNode{RootData: root}, d}
 	_, err := fs.Mount(mountPoint, root.RootNode, &fs.Options{MountOptions: fuse.MountOptions{
 		FsName:      folder,
 		Name:        Program,
@@ -92,6 +89,11 @@ func (c *Control) CutPower(seed uint64, lost *int) (err error) {
 type node struct {
 	fs.LoopbackNode
 	disk *disk
+}
+
+// WrapChild makes a node of what the loopback file system has made.
+func (n *node) WrapChild(context.Context, fs.InodeEmbedder) fs.InodeEmbedder {
+	return &node{fs.LoopbackNode{RootData: n.RootData}, n.disk}
 }
 
 func (n *node) Open(_ context.Context, _ uint32) (fs.FileHandle, uint32, syscall.Errno) {
