@@ -106,7 +106,7 @@ func TestLittleMemory(t *testing.T) {
 			if stat.Type == unix.TMPFS_MAGIC {
 				skip.Skip(t, "the temporary folder is in memory")
 			}
-			if free := int64(stat.Bavail) * stat.Bsize >> 20; free < 2*mib {
+			if free := int64(stat.Bavail) * int64(stat.Bsize) >> 20; free < 2*mib {
 				skip.Skip(t, fmt.Sprintf("only %d MiB are free in %s", free, s.dir))
 			}
 			g := newMemoryGroup(t, limit)
