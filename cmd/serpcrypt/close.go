@@ -123,7 +123,16 @@ func (f openContainer) unmount(lazy bool) (syncErr, err error) {
 	if outer == nil {
 		return nil, nil // already done, by umount perhaps
 	}
-	syncErr = f.state.syncInner()
+	switch f.state.Driver {
+	case "": // the volume as it is
+	case driverKernel:
+		// The kernel tells of failed writes here, and not when it unmounts.
+		syncErr = syncFileSystem(f.state.MountPoint)
+	default:
+		if err := unix.Statfs(f.state.MountPoint, new(unix.Statfs_t)); errors.Is(err, unix.ENOTCONN) {
+			syncErr = fmt.Errorf("%s died", f.state.Driver)
+		}
+	}
 	// Desktops look into new mounts for a moment.
 	const attempts, pause = 4, 100 * time.Millisecond
 	for attempt := 1; ; attempt++ {

@@ -133,7 +133,7 @@ func hideDefaults(flags []cli.Flag) {
 }
 
 func commands() []*cli.Command {
-	return []*cli.Command{
+	return append([]*cli.Command{
 		createCommand(),
 		openCommand(),
 		closeCommand(),
@@ -151,11 +151,10 @@ func commands() []*cli.Command {
 		configCommand(),
 		benchCommand(),
 		serveCommand(),
-		spaceCommand(),
 		benchLoadCommand(),
 		manualCommand(),
 		completeCommand(),
-	}
+	}, apartCommands()...)
 }
 
 func globalFlags() []cli.Flag {

@@ -254,7 +254,7 @@ func closes(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: closes")
 	}
 	folder := runtimeFolder{ts.Getenv(runtimeDirEnv)}
-	for range 1500 {
+	for range 6000 {
 		entries, err := folder.entries()
 		ts.Check(err)
 		if len(entries) == 0 && len(findUsers(folder.path)) == 0 {

@@ -124,6 +124,15 @@ var errCovered = fmt.Errorf("another file system is mounted over it: %w", unix.E
 // unmountOuter unmounts what outerMount returns. If there is nothing, or
 // somebody else is faster, all is well.
 func (e runEntry) unmountOuter(s openState, lazy bool) error {
+	return e.unmountOuterBy(s, lazy, fusefs.Unmount)
+}
+
+// unmountOuterApart is unmountOuter for the server of the volume.
+func (e runEntry) unmountOuterApart(s openState, lazy bool) error {
+	return e.unmountOuterBy(s, lazy, unmountApart)
+}
+
+func (e runEntry) unmountOuterBy(s openState, lazy bool, unmount func(dir string, lazy bool) error) error {
 	m, err := e.outerMount(s)
 	if err != nil || m == nil {
 		return err
@@ -135,7 +144,7 @@ func (e runEntry) unmountOuter(s openState, lazy bool) error {
 	if top != nil && top.ID != m.ID {
 		return errCovered
 	}
-	err = fusefs.Unmount(s.MountPoint, lazy)
+	err = unmount(s.MountPoint, lazy)
 	if err == nil {
 		return nil
 	}

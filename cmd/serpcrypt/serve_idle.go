@@ -112,11 +112,18 @@ func (s *server) unmountIdle() error {
 	late := fmt.Errorf("%s does not get synced in time: %w", s.state.MountPoint, unix.EBUSY)
 	ctx, cancel := context.WithTimeoutCause(context.Background(), lastTime, late)
 	defer cancel()
-	syncErr := untilDone(ctx, s.state.syncInner)
+	var syncErr error
+	switch {
+	case s.state.Driver == driverKernel:
+		// The kernel tells of failed writes here, and not when it unmounts.
+		_, syncErr = runApart(ctx, syncName, "--", s.state.MountPoint)
+	case s.state.Driver != "" && s.mount.OpenFiles() == 0:
+		syncErr = fmt.Errorf("%s died", s.state.Driver)
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := s.entry.unmountOuter(s.state, false); err != nil {
+	if err := s.entry.unmountOuterApart(s.state, false); err != nil {
 		return err
 	}
 	if syncErr != nil {

@@ -131,7 +131,7 @@ func (s *server) unmountWithin(limit time.Duration, lazy bool) (done bool) {
 	pause := firstPause
 	for deadline := time.Now().Add(limit); ; pause = min(2*pause, longestPause/5) {
 		if !s.state.Raw {
-			if err := s.entry.unmountOuter(s.state, lazy); !errors.Is(err, unix.EBUSY) {
+			if err := s.entry.unmountOuterApart(s.state, lazy); !errors.Is(err, unix.EBUSY) {
 				s.note(err)
 			}
 		}
@@ -168,13 +168,12 @@ func (s *server) syncOuter() {
 	late := fmt.Errorf("%s does not get synced in time", s.state.MountPoint)
 	ctx, cancel := context.WithTimeoutCause(context.Background(), lastTime, late)
 	defer cancel()
-	s.note(untilDone(ctx, func() error {
-		if top, err := topMount(s.state.MountPoint); err != nil || top == nil || top.ID != m.ID {
-			unix.Sync() // it is covered by another, so there is no path to it
-			return err
-		}
-		return syncFileSystem(s.state.MountPoint)
-	}))
+	what := "--"
+	if top, err := topMount(s.state.MountPoint); err != nil || top == nil || top.ID != m.ID {
+		what = "--all" // it is covered by another, so there is no path to it
+	}
+	_, err = runApart(ctx, syncName, what, s.state.MountPoint)
+	s.note(err)
 }
 
 // say logs what is as it should be.
@@ -191,25 +190,8 @@ func (s *server) note(err error) {
 	}
 }
 
-// syncInner has the file system in the container write what it holds back,
-// where that has to be done before it is unmounted, and says what got lost.
-func (s openState) syncInner() error {
-	switch s.Driver {
-	case "":
-		return nil
-	case driverKernel:
-		// The kernel tells of failed writes here, and not when it unmounts.
-		return syncFileSystem(s.MountPoint)
-	}
-	if err := unix.Statfs(s.MountPoint, new(unix.Statfs_t)); errors.Is(err, unix.ENOTCONN) {
-		return fmt.Errorf("%s died", s.Driver)
-	}
-	return nil
-}
-
-// syncFileSystem writes back all that the file system mounted at dir holds. It
-// keeps the runtime's poller out of it, as a server may have to do this with a
-// file system that it serves itself.
+// syncFileSystem writes back all that the file system mounted at dir holds. The
+// server of its volume must have another process do this, see apartCommands.
 func syncFileSystem(dir string) error {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -4,44 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"time"
 
-	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 )
 
-const (
-	spaceName = "space"
-
-	// patience is how long status waits for an answer about free space.
-	patience = 3 * time.Second
-)
+// patience is how long status waits for an answer about free space.
+const patience = 3 * time.Second
 
 // space is how full a file system is.
 type space struct {
 	Used int64 `json:"used_bytes"`
 	Free int64 `json:"free_bytes"` // for ordinary users
-}
-
-// spaceCommand is what "status" runs to ask a file system. It is not for people.
-func spaceCommand() *cli.Command {
-	return &cli.Command{
-		Name:   spaceName,
-		Hidden: true,
-		Usage:  "say how full a file system is (started by status)",
-		Action: func(c *cli.Context) error {
-			args, err := exactArgs(c, "MOUNTPOINT")
-			if err != nil {
-				return err
-			}
-			found, err := spaceAt(args[0])
-			if err != nil {
-				return err
-			}
-			return printJSON(found)
-		},
-	}
 }
 
 func spaceAt(dir string) (space, error) {
@@ -54,8 +28,7 @@ func spaceAt(dir string) (space, error) {
 }
 
 // innerSpace asks the file system in an open container how full it is, or
-// returns nil. It leaves that to another process: if the one who serves the file
-// system is stuck, whoever asks cannot even be killed.
+// returns nil.
 func (f openContainer) innerSpace() *space {
 	if f.state.Raw || f.health() != "open" {
 		return nil
@@ -73,16 +46,11 @@ func (f openContainer) innerSpace() *space {
 	late := fmt.Errorf("%s does not tell its free space in time", f.state.MountPoint)
 	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, late)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", spaceName, "--", f.state.MountPoint)
-	cmd.Args[0], cmd.Dir = "serpcrypt", "/"
+	text, err := runApart(ctx, spaceName, "--", f.state.MountPoint)
 	found := new(space)
-	err = untilDone(ctx, func() error {
-		text, err := cmd.Output()
-		if err != nil {
-			return err
-		}
-		return json.Unmarshal(text, found)
-	})
+	if err == nil {
+		err = json.Unmarshal(text, found)
+	}
 	if err != nil {
 		debugf("%v", err)
 		return nil
