@@ -125,20 +125,20 @@ func deviceUse(path string) (use, end string) {
 // device's in /sys.
 func holderIn(folder string) (use, end string) {
 	holders, _ := filepath.Glob(filepath.Join(folder, "holders", "*"))
-	for _, holder := range holders {
-		read := func(name string) string {
-			text, _ := os.ReadFile(filepath.Join(holder, "dm", name)) // "" if it is none
-			return strings.TrimSpace(string(text))
-		}
-		device := filepath.Join("/dev", filepath.Base(holder))
-		name := read("name")
-		switch {
-		case strings.HasPrefix(read("uuid"), "CRYPT-"):
-			return "by cryptsetup as " + name, "cryptsetup close " + shellQuote(name)
-		case name != "":
-			return "by the device mapper as " + name, "dmsetup info " + shellQuote(name) + " shows what that is"
-		}
-		return "by " + device, "lsblk shows what that is"
+	if len(holders) == 0 {
+		return "", ""
 	}
-	return "", ""
+	holder := holders[0]
+	read := func(name string) string {
+		text, _ := os.ReadFile(filepath.Join(holder, "dm", name)) // "" if it is none
+		return strings.TrimSpace(string(text))
+	}
+	name := read("name")
+	switch {
+	case strings.HasPrefix(read("uuid"), "CRYPT-"):
+		return "by cryptsetup as " + name, "cryptsetup close " + shellQuote(name)
+	case name != "":
+		return "by the device mapper as " + name, "dmsetup info " + shellQuote(name) + " shows what that is"
+	}
+	return "by " + filepath.Join("/dev", filepath.Base(holder)), "lsblk shows what that is"
 }
