@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/moby/sys/mountinfo"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
+
+	"serpcrypt/internal/loopdev"
 )
 
 func closeCommand() *cli.Command {
@@ -43,13 +47,23 @@ func runClose(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	opening, err := findOpening()
+	if err != nil {
+		return err
+	}
 	var errs []error
-	if !c.Bool("all") {
+	if c.Bool("all") {
+		errs = append(errs, refuseOpening(opening)...)
+	} else {
 		var chosen []openContainer
 		for _, name := range names {
 			matches, err := matchOpen(found, name)
 			if err != nil {
-				errs = append(errs, err)
+				if soon, notSoon := matchOpen(opening, name); notSoon == nil {
+					errs = append(errs, refuseOpening(soon)...)
+				} else {
+					errs = append(errs, err)
+				}
 			}
 			chosen = append(chosen, matches...)
 		}
@@ -66,6 +80,32 @@ func runClose(c *cli.Context) error {
 		}
 	}
 	return reportAllButLast(errs)
+}
+
+// findOpening returns the containers that are about to be open.
+func findOpening() ([]openContainer, error) {
+	folder, exists, err := findRuntimeFolder()
+	if err != nil || !exists {
+		return nil, err
+	}
+	entries, err := folder.entries()
+	if err != nil {
+		return nil, err
+	}
+	var opening []openContainer
+	for _, e := range entries {
+		if s, err := e.readState(); err == nil && s.Opening && e.alive() {
+			opening = append(opening, openContainer{entry: e, state: s})
+		}
+	}
+	return opening, nil
+}
+
+func refuseOpening(opening []openContainer) (errs []error) {
+	for _, f := range opening {
+		errs = append(errs, failf(exitBusy, "try again when it is open", "%s is just being opened", f.state.Container))
+	}
+	return errs
 }
 
 // reportAllButLast prints errors, and returns the last for main to print.
@@ -88,7 +128,7 @@ func (f openContainer) close(ctx context.Context, lazy bool) error {
 	defer life.close()
 	if !life.alive() {
 		if f.alive { // just before; perhaps it has been closed in between
-			return reportEnd(f.entry)
+			return f.reportEnd(life)
 		}
 		return f.closeDead()
 	}
@@ -111,7 +151,11 @@ func (f openContainer) closeDead() error {
 	if err := f.entry.cleanUpLocked(); err != nil {
 		return err
 	}
-	return failf(exitBad, "check the file system in it before you rely on it", "%s was not closed properly: %s", f.state.Container, why)
+	return notClosedProperly(f.state.Container, why)
+}
+
+func notClosedProperly(container, why string) error {
+	return failf(exitBad, "check the file system in it before you rely on it", "%s was not closed properly: %s", container, why)
 }
 
 // unmount unmounts what people see; the server notices and does the rest.
@@ -121,7 +165,7 @@ func (f openContainer) unmount(lazy bool) (syncErr, err error) {
 		return nil, err
 	}
 	if outer == nil {
-		return nil, nil // already done, by umount perhaps
+		return nil, f.isHere() // already done, by umount perhaps
 	}
 	switch f.state.Driver {
 	case "": // the volume as it is
@@ -143,32 +187,78 @@ func (f openContainer) unmount(lazy bool) (syncErr, err error) {
 		time.Sleep(pause)
 	}
 	if errors.Is(err, errCovered) {
-		return nil, failf(exitBusy, "umount "+shellQuote(f.state.MountPoint), "%s: %w", f.state.MountPoint, err)
+		cover, coverErr := coverOf(outer)
+		return nil, errors.Join(failf(exitBusy, "umount "+shellQuote(cover), "%s: %w", f.state.MountPoint, err), coverErr)
 	}
 	if errors.Is(err, unix.EBUSY) {
-		return nil, failf(exitBusy, "end them, or use --lazy", "%s is in use%s", f.state.MountPoint, usersText(f.state.MountPoint))
+		return nil, failf(exitBusy, "end them, or use --lazy", "%s is in use%s", f.state.MountPoint, usersText(filesOf(outer)))
 	}
 	if err != nil || lazy {
 		return syncErr, err
 	}
 	// Only now, as some such mounts go away together with the one unmounted.
 	others, err := mountsLike(outer)
-	if err != nil || len(others) == 0 {
+	if err != nil {
 		return syncErr, err
 	}
-	err = failf(exitBusy, "umount "+shellQuote(others[0])+", then it is closed", "%s is unmounted, but still seen at %s", f.state.MountPoint, strings.Join(others, ", "))
-	return nil, errors.Join(err, syncErr)
+	if len(others) > 0 {
+		err = failf(exitBusy, "umount "+shellQuote(others[0])+", then it is closed", "%s is unmounted, but still seen at %s", f.state.MountPoint, strings.Join(others, ", "))
+		return nil, errors.Join(err, syncErr)
+	}
+	if holders := stayElsewhere(outer); len(holders) > 0 {
+		err = failf(exitBusy, "when that has ended it is closed", "%s is unmounted, but not for %s in another mount namespace", f.state.MountPoint, joinUsers(holders))
+		return nil, errors.Join(err, syncErr)
+	}
+	return syncErr, nil
 }
 
-// usersText names who uses the files below path, as far as this user can see.
-func usersText(path string) string {
-	var who []string
-	for _, u := range findUsers(path) {
-		who = append(who, fmt.Sprintf("%s (%d)", u.name, u.pid))
+// stayElsewhere is mountsElsewhere for those that do not end within a moment, as
+// many sandboxes do.
+func stayElsewhere(m *mountinfo.Info) (holders []user) {
+	const attempts, pause = 20, 100 * time.Millisecond
+	for range attempts {
+		if holders = mountsElsewhere(m); len(holders) == 0 {
+			break
+		}
+		time.Sleep(pause)
 	}
-	if below, err := mountsBelow(path); err == nil {
+	return holders
+}
+
+// isHere returns an error if the container was opened in another mount
+// namespace, and so is mounted there.
+func (f openContainer) isHere() error {
+	theirs := namespaceOf(strconv.Itoa(f.state.PID))
+	if theirs == "" || theirs == namespaceOf("self") {
+		return nil
+	}
+	hint := fmt.Sprintf("nsenter --target %d --mount serpcrypt close %s", f.state.PID, shellQuote(f.state.MountPoint))
+	return failf(exitBusy, hint, "%s is open in another mount namespace", f.state.Container)
+}
+
+func filesOf(m *mountinfo.Info) files {
+	return files{m.Mountpoint, unix.Mkdev(uint32(m.Major), uint32(m.Minor))}
+}
+
+// usersText names who uses files, as far as this user can see.
+func usersText(f files) string {
+	var who []string
+	if users := usersOf(f); len(users) > 0 {
+		who = append(who, joinUsers(users))
+	}
+	if below, err := mountsBelow(f.path); err == nil {
 		for _, m := range below {
 			who = append(who, "the mount at "+m)
+		}
+	}
+	if devices, err := loopdev.FindBelow(f.path); err == nil {
+		for _, device := range devices {
+			who = append(who, "the loop device "+device)
+		}
+	}
+	for _, path := range swapFiles() {
+		if f.at(path) {
+			who = append(who, "the swap space "+path)
 		}
 	}
 	if len(who) == 0 {
@@ -192,7 +282,7 @@ func (f openContainer) waitForEnd(ctx context.Context, life *serverLife, lazy bo
 		}
 		if waited > tellWait && !told {
 			told = true
-			notef("still waiting: %s is in use%s", f.state.Container, usersText(f.entry.fuseDir(f.state)))
+			notef("still waiting: %s is in use%s", f.state.Container, usersText(f.heldFiles()))
 		}
 		select {
 		case <-ctx.Done():
@@ -200,7 +290,30 @@ func (f openContainer) waitForEnd(ctx context.Context, life *serverLife, lazy bo
 		case <-time.After(pause):
 		}
 	}
-	return reportEnd(f.entry)
+	return f.reportEnd(life)
+}
+
+// heldFiles are those that keep the server from its end after what people see
+// has been unmounted.
+func (f openContainer) heldFiles() files {
+	held := files{path: f.entry.fuseDir(f.state)}
+	var stat unix.Stat_t
+	if f.state.Loop != "" && unix.Stat(f.state.Loop, &stat) == nil {
+		held.device = uint64(stat.Rdev)
+	}
+	return held
+}
+
+// reportEnd says how the server ended that life has watched, even if somebody
+// else has been told of it before.
+func (f openContainer) reportEnd(life *serverLife) error {
+	if err := reportEnd(f.entry); err != nil {
+		return err
+	}
+	if !life.endedWell() {
+		return notClosedProperly(f.state.Container, "somebody else was told why")
+	}
+	return nil
 }
 
 // reportEnd says how a server ended: it removes its entry if all went well,

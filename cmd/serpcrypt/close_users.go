@@ -126,3 +126,18 @@ func (f files) mapped(line string) bool {
 	n, _ := fmt.Sscanf(line, "%s %s %s %x:%x", &range_, &flags, &offset, &major, &minor)
 	return f.device != 0 && n == 5 && unix.Mkdev(major, minor) == f.device
 }
+
+// swapFiles returns the files and devices that the system swaps to.
+func swapFiles() []string {
+	table, err := os.ReadFile("/proc/swaps")
+	if err != nil {
+		return nil
+	}
+	var files []string
+	for line := range strings.Lines(string(table)) {
+		if path, _, _ := strings.Cut(line, " "); strings.HasPrefix(path, "/") {
+			files = append(files, path)
+		}
+	}
+	return files
+}

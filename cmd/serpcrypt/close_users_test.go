@@ -1,10 +1,17 @@
 package main
 
 import (
+	"bufio"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"serpcrypt/internal/skip"
 )
 
 func TestFindUsers(t *testing.T) {
@@ -75,4 +82,84 @@ func lookPath(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// TestUsersOfDevice: who uses files of a file system is found also when it is no
+// longer mounted anywhere.
+func TestUsersOfDevice(t *testing.T) {
+	if os.Geteuid() != 0 {
+		skip.Skip(t, "only root can mount")
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("none", dir, "tmpfs", 0, ""); err != nil {
+		skip.Skip(t, "cannot mount: "+err.Error())
+	}
+	defer unix.Unmount(dir, unix.MNT_DETACH)
+	m, err := topMount(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copyProgram(t, filepath.Join(dir, "cat"), lookPath(t, "cat"), 0o700)
+	for name, cmd := range map[string]*exec.Cmd{
+		"open file": exec.Command("sh", "-c", "exec 3> "+filepath.Join(dir, "file")+"; exec cat"),
+		"program":   exec.Command(filepath.Join(dir, "cat")),
+	} {
+		input, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		output, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(input, "ready")
+		if line, err := bufio.NewReader(output).ReadString('\n'); line != "ready\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		want := []user{{cmd.Process.Pid, "cat"}}
+		if users := usersOf(filesOf(m)); !slices.Equal(users, want) {
+			t.Errorf("%s: used by %v, want %v", name, users, want)
+		}
+		if users := usersOf(files{device: filesOf(m).device}); !slices.Equal(users, want) {
+			t.Errorf("%s: the device is used by %v, want %v", name, users, want)
+		}
+		input.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	holder, err := os.Create(filepath.Join(dir, "held"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close()
+	cmd := exec.Command("cat")
+	cmd.ExtraFiles = []*os.File{holder}
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+		t.Fatal(err)
+	}
+	if users := usersOf(filesOf(m)); !slices.Equal(users, []user{{cmd.Process.Pid, "cat"}}) {
+		t.Errorf("unmounted, used by %v, want %d", users, cmd.Process.Pid)
+	}
+	input.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if users := usersOf(filesOf(m)); len(users) != 0 {
+		t.Errorf("after their end, used by %v", users)
+	}
 }

@@ -308,6 +308,18 @@ func (l *serverLife) alive() bool {
 	return err != nil
 }
 
+// endedWell is how a server that ends leaves word of it for those who watch it:
+// its entry is gone then, but that may be the work of somebody who cleaned up.
+const endedWell = "closed"
+
+// endedWell reports whether a server that no longer lives has put everything on
+// the disk.
+func (l *serverLife) endedWell() bool {
+	word := make([]byte, len(endedWell))
+	_, err := l.lock.ReadAt(word, 0)
+	return err == nil && string(word) == endedWell
+}
+
 func (l *serverLife) close() {
 	if l != nil {
 		l.lock.Close()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,10 +58,45 @@ func mountsOf(major, minor int) ([]string, error) {
 // mountsLike returns where what m is, or was, a mount of can be seen: bind
 // mounts, for example.
 func mountsLike(m *mountinfo.Info) ([]string, error) {
-	mounts, err := findMounts(func(other *mountinfo.Info) bool {
-		return other.Major == m.Major && other.Minor == m.Minor && other.FSType == m.FSType && other.Source == m.Source
-	})
+	mounts, err := findMounts(func(other *mountinfo.Info) bool { return isSameFileSystem(m, other) })
 	return mountPoints(mounts), err
+}
+
+func isSameFileSystem(a, b *mountinfo.Info) bool {
+	return a.Major == b.Major && a.Minor == b.Minor && a.FSType == b.FSType && a.Source == b.Source
+}
+
+// mountsElsewhere returns a process of each other mount namespace, such as that
+// of a system container, in which m is, or was, mounted, as far as this user can
+// see.
+func mountsElsewhere(m *mountinfo.Info) []user {
+	var holders []user
+	looked := map[string]bool{namespaceOf("self"): true}
+	for _, pid := range processes() {
+		namespace := namespaceOf(strconv.Itoa(pid))
+		if namespace == "" || looked[namespace] {
+			continue
+		}
+		mounts, err := mountinfo.PidMountInfo(pid)
+		if err != nil {
+			continue // ended in between
+		}
+		looked[namespace] = true
+		if slices.ContainsFunc(mounts, func(other *mountinfo.Info) bool { return isSameFileSystem(m, other) }) {
+			holders = append(holders, user{pid, processName(pid)})
+		}
+	}
+	return holders
+}
+
+// namespaceOf names the mount namespace of a process, or "" if this user may not
+// know it.
+func namespaceOf(process string) string {
+	name, err := os.Readlink(filepath.Join("/proc", process, "ns", "mnt"))
+	if err != nil {
+		return ""
+	}
+	return name
 }
 
 func mountPoints(mounts []*mountinfo.Info) []string {
@@ -118,6 +154,48 @@ func isVolume(m *mountinfo.Info, s openState) bool {
 	return m.FSType == fusefs.Type && m.Source == fuseSource(s)
 }
 
+// coverOf returns where another file system is mounted over m, at its mount
+// point or above, so that no path leads to m; or "".
+func coverOf(m *mountinfo.Info) (string, error) {
+	for path := m.Mountpoint; ; path = filepath.Dir(path) {
+		id, err := mountSeenAt(path)
+		if err != nil && path != "/" {
+			continue // there is no such folder in what covers
+		}
+		if err != nil {
+			return "", err
+		}
+		if id == m.ID {
+			return "", nil
+		}
+		over, err := findMounts(func(other *mountinfo.Info) bool { return other.ID == id })
+		if err != nil || len(over) == 0 { // the latter: gone in between
+			return "", err
+		}
+		return over[0].Mountpoint, nil
+	}
+}
+
+// mountSeenAt returns the number in the table of mounts of what is seen at path.
+// It only walks to the file, and asks nothing of it.
+func mountSeenAt(path string) (id int, err error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	defer unix.Close(fd)
+	text, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", fd))
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if n, _ := fmt.Sscanf(line, "mnt_id: %d", &id); n == 1 {
+			return id, nil
+		}
+	}
+	return 0, fmt.Errorf("%s: its mount is not known", path)
+}
+
 // errCovered: unmounting would hit the mount of somebody else.
 var errCovered = fmt.Errorf("another file system is mounted over it: %w", unix.EBUSY)
 
@@ -137,11 +215,11 @@ func (e runEntry) unmountOuterBy(s openState, lazy bool, unmount func(dir string
 	if err != nil || m == nil {
 		return err
 	}
-	top, err := topMount(s.MountPoint)
+	cover, err := coverOf(m)
 	if err != nil {
 		return err
 	}
-	if top != nil && top.ID != m.ID {
+	if cover != "" {
 		return errCovered
 	}
 	err = unmount(s.MountPoint, lazy)

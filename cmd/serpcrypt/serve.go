@@ -188,6 +188,9 @@ func (s *server) finish() {
 	}
 	err = errors.Join(err, s.files.close())
 	if err == nil {
+		_, err = s.lock.WriteString(endedWell)
+	}
+	if err == nil {
 		s.say("closed %s", s.state.Container)
 		s.note(s.entry.remove())
 		return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -123,13 +124,22 @@ func (d *Device) Close() error { return d.file.Close() }
 // Find returns the paths of the devices whose backing file is, or was, at the
 // path backing. It does not touch that file.
 func Find(backing string) ([]string, error) {
+	return findByPath(func(path string) bool { return path == backing })
+}
+
+// FindBelow is as Find, for all files in a folder and those below it.
+func FindBelow(folder string) ([]string, error) {
+	return findByPath(func(path string) bool { return strings.HasPrefix(path, folder+"/") })
+}
+
+func findByPath(wanted func(path string) bool) ([]string, error) {
 	blocks, err := attached()
 	if err != nil {
 		return nil, err
 	}
 	var found []string
 	for _, block := range blocks {
-		if backingPath(block) == backing {
+		if wanted(backingPath(block)) {
 			found = append(found, devicePath(block))
 		}
 	}

@@ -102,6 +102,20 @@ func reachable(t *testing.T, path string) {
 	}
 }
 
+func TestFindBelow(t *testing.T) {
+	backing := newFile(t, make([]byte, 1<<20))
+	d := attach(t, backing, Options{})
+	for folder, want := range map[string][]string{
+		filepath.Dir(backing):    {d.Path},
+		backing:                  nil,
+		backing[:len(backing)-1]: nil,
+	} {
+		if found, err := FindBelow(folder); err != nil || !slices.Equal(found, want) {
+			t.Errorf("%s: %q, %v; want %q", folder, found, err, want)
+		}
+	}
+}
+
 func TestBacking(t *testing.T) {
 	backing := newFile(t, make([]byte, 1<<20))
 	d := attach(t, backing, Options{})
