@@ -136,7 +136,7 @@ func hintOf(err error) string {
 	case errors.As(err, &foreign):
 		return "--force restores it all the same"
 	case errors.Is(err, syscall.ENOMEM), errors.As(err, &memory):
-		return "close other programs, or use a machine with more memory"
+		return hintMemory
 	case errors.Is(err, fs.ErrPermission):
 		return hintPermission
 	}

@@ -43,7 +43,7 @@ func TestExplain(t *testing.T) {
 		{&fs.PathError{Op: "link", Path: "x", Err: syscall.EEXIST}, exitBusy, ""},
 		{&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, exitBad, hintNoSpace},
 		{&fs.PathError{Op: "read", Path: "x", Err: syscall.EIO}, exitBad, ""},
-		{syscall.ENOMEM, exitMemory, ""},
+		{syscall.ENOMEM, exitMemory, hintMemory},
 		{&signalError{syscall.SIGINT}, 130, ""},
 		{&signalError{syscall.SIGTERM}, 143, ""},
 		{withHint(syscall.EIO, "do"), exitBad, "do"},

@@ -38,12 +38,14 @@ func newMemoryGroup(t *testing.T, limit int64) *memoryGroup {
 	if os.Geteuid() != 0 {
 		skip.Skip(t, "only root can limit memory")
 	}
-	name := fmt.Sprintf("serpcrypt-test-%d", os.Getpid())
-	g, limitFile := &memoryGroup{1, "/sys/fs/cgroup/memory/" + name, "memory.max_usage_in_bytes", "memory.oom_control"}, "memory.limit_in_bytes"
-	if !exists("/sys/fs/cgroup/memory/memory.limit_in_bytes") {
-		g, limitFile = &memoryGroup{2, "/sys/fs/cgroup/" + name, "memory.peak", "memory.events"}, "memory.max"
+	version, root := memoryGroups(t)
+	g, limitFile := &memoryGroup{version: version}, "memory.limit_in_bytes"
+	g.path = filepath.Join(root, fmt.Sprintf("serpcrypt-test-%d", os.Getpid()))
+	g.peak, g.oomFile = "memory.max_usage_in_bytes", "memory.oom_control"
+	if version == 2 {
+		limitFile, g.peak, g.oomFile = "memory.max", "memory.peak", "memory.events"
 		// It is an error where somebody else manages the groups, or has done so already.
-		_ = os.WriteFile("/sys/fs/cgroup/cgroup.subtree_control", []byte("+memory"), 0)
+		_ = os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+memory"), 0)
 	}
 	if err := os.Mkdir(g.path, 0o755); err != nil {
 		skip.Skip(t, "no group with a limit of memory can be made: "+err.Error())
@@ -62,6 +64,35 @@ func newMemoryGroup(t *testing.T, limit int64) *memoryGroup {
 		skip.Skip(t, "memory cannot be limited: "+err.Error())
 	}
 	return g
+}
+
+// memoryGroups returns where the groups that limit memory are, and of which version.
+// A folder with a root of its own has none mounted: then it mounts them.
+func memoryGroups(t *testing.T) (version int, root string) {
+	t.Helper()
+	const v1, v2 = "/sys/fs/cgroup/memory", "/sys/fs/cgroup"
+	switch {
+	case exists(filepath.Join(v1, "memory.limit_in_bytes")):
+		return 1, v1
+	case exists(filepath.Join(v2, "cgroup.subtree_control")):
+		return 2, v2
+	}
+	root = t.TempDir()
+	version = 1
+	err := unix.Mount("serpcrypt-test", root, "cgroup", 0, "memory")
+	if err != nil {
+		version = 2
+		err = unix.Mount("serpcrypt-test", root, "cgroup2", 0, "")
+	}
+	if err != nil {
+		skip.Skip(t, "there are no groups that limit memory: "+err.Error())
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(root, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return version, root
 }
 
 // within returns the words that run a command in the group.

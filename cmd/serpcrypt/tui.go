@@ -17,6 +17,7 @@ import (
 // Hints and questions that more than one command uses.
 const (
 	hintNoSpace      = "free some space, or choose another place"
+	hintMemory       = "close other programs, or use a machine with more memory"
 	hintPermission   = "look at the permissions, or try again as root"
 	hintBusy         = "serpcrypt status shows what is open"
 	hintTryAgain     = "nothing has been written: try again"
