@@ -25,11 +25,11 @@ type memoryGroup struct {
 }
 
 // holdsServers reports whether a server may be in the group together with those who
-// fill the cache of a file system that it serves. In version 1 whoever needs memory
-// waits until some of that cache is written, unless the kernel has been told that
-// it is written by that very process.
+// fill the cache of a file system that it serves. That takes cgroups of version 2,
+// and the right to tell the kernel of it. Otherwise, when the server needs memory, it
+// waits until some of that cache is written.
 func (g *memoryGroup) holdsServers() bool {
-	return g.version == 2 || unix.Prctl(unix.PR_GET_IO_FLUSHER, 0, 0, 0, 0) == nil
+	return g.version == 2 && unix.Prctl(unix.PR_GET_IO_FLUSHER, 0, 0, 0, 0) == nil
 }
 
 // newMemoryGroup makes a group, by whichever version of cgroups there is.
@@ -153,7 +153,7 @@ func TestLittleMemory(t *testing.T) {
 			if raw || g.holdsServers() {
 				open = g.within(open...)
 			} else {
-				t.Log("the server is outside of the group: with cgroups of version 1 and without CAP_SYS_RESOURCE, it could not help waiting for itself")
+				t.Log("the server is outside of the group: with cgroups of version 1, or without CAP_SYS_RESOURCE, it would wait for itself")
 			}
 			s.ends(0, open...)
 			s.ends(0, g.within("dd", "if=/dev/zero", "of="+file, "bs=1M", "count="+strconv.Itoa(mib), "conv=notrunc,fsync", "status=none")...)
