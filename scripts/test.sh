@@ -34,7 +34,7 @@ portable='./cipher/... ./hash/... ./internal/hashes ./internal/secret ./internal
 # What an emulator is no good for: it hides the flags of memory, knows no limit of
 # it, cannot start the test program a second time, nor what go run builds for its
 # processor; and what takes minutes there.
-not_emulated="^(TestTooLittleMemory|TestNewGivesZeroedLockedUndumpedMemory|TestHardenProcess|TestGeneratedCodeIsCurrent|TestPBKDF2ManyIterations|$failing_disks)\$"
+not_emulated="^(TestTooLittleMemory|TestNewGivesZeroedLockedUndumpedMemory|TestHardenProcess|TestCore|TestGeneratedCodeIsCurrent|TestPBKDF2ManyIterations|$failing_disks)\$"
 
 modules() { find . -name go.mod ! -path ./go.mod -printf '%h\n' | sort; }
 

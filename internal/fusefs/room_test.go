@@ -27,7 +27,25 @@ func (s *slow) ReadAt(p []byte, off int64) (int, error) {
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(50 * time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.memory.ReadAt(p, off)
+}
+
+// fail has reads fail with err from now on.
+func (s *slow) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readErr = err
+}
+
+// takeMost returns how many there were at most, and forgets it.
+func (s *slow) takeMost() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	most := s.most
+	s.most = 0
+	return most
 }
 
 // count returns how many there were at most.
@@ -60,15 +78,15 @@ func TestReadRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	read := func(what string) (most int) {
+	read := func(what string, want error) (most int) {
 		var all sync.WaitGroup
 		for range readers {
 			all.Go(func() {
 				got := make([]byte, size)
 				n, err := unix.Pread(fd, got, 0)
-				if s.readErr != nil {
-					if !errors.Is(err, s.readErr) {
-						t.Errorf("%s: %v, want %v", what, err, s.readErr)
+				if want != nil {
+					if !errors.Is(err, want) {
+						t.Errorf("%s: %v, want %v", what, err, want)
 					}
 				} else if err != nil || n != size || !bytes.Equal(got, s.data) {
 					t.Errorf("%s: %d bytes that are not those of the volume, %v", what, n, err)
@@ -76,18 +94,17 @@ func TestReadRoom(t *testing.T) {
 			})
 		}
 		all.Wait()
-		most, s.most = s.most, 0
-		return most
+		return s.takeMost()
 	}
 	for _, what := range []string{"at first", "again"} {
-		if most := read(what); most != largeReads {
+		if most := read(what, nil); most != largeReads {
 			t.Errorf("%s: %d reads at a time, want %d", what, most, largeReads)
 		}
 	}
-	s.readErr = unix.EIO
-	read("failing")
-	s.readErr = nil
-	if most := read("after failures"); most != largeReads {
+	s.fail(unix.EIO)
+	read("failing", unix.EIO)
+	s.fail(nil)
+	if most := read("after failures", nil); most != largeReads {
 		t.Errorf("after failures: %d reads at a time, want %d", most, largeReads)
 	}
 }
