@@ -77,7 +77,7 @@ func mountsElsewhere(m *mountinfo.Info) []user {
 		if namespace == "" || looked[namespace] {
 			continue
 		}
-		mounts, err := mountinfo.PidMountInfo(pid)
+		mounts, err := mountTable(pid)
 		if err != nil {
 			continue // ended in between
 		}
@@ -87,6 +87,16 @@ func mountsElsewhere(m *mountinfo.Info) []user {
 		}
 	}
 	return holders
+}
+
+// mountTable returns the mounts that a process sees.
+func mountTable(pid int) ([]*mountinfo.Info, error) {
+	table, err := os.Open(fmt.Sprintf("/proc/%d/mountinfo", pid))
+	if err != nil {
+		return nil, err
+	}
+	defer table.Close()
+	return mountinfo.GetMountsFromReader(table, nil)
 }
 
 // namespaceOf names the mount namespace of a process, or "" if this user may not

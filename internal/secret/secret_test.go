@@ -217,7 +217,11 @@ func TestCore(t *testing.T) {
 	}
 	run := func(how string) (dumped bool, core []byte) {
 		dir := t.TempDir()
-		cmd := exec.Command(os.Args[0], "-test.run=^TestCore$")
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(self, "-test.run=^TestCore$")
 		cmd.Env = append(os.Environ(), child+"="+how)
 		cmd.Dir = dir
 		input, err := cmd.StdinPipe()
