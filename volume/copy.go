@@ -209,6 +209,9 @@ func (v *Volume) CopyOut(ctx context.Context, w io.Writer, progress Progress) er
 	}
 	group.Go(func() error {
 		for c := range inOrder {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			if err, cancelled := receive(ctx, c.err); cancelled != nil {
 				return cancelled
 			} else if err != nil {

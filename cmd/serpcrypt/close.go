@@ -232,7 +232,7 @@ func (f openContainer) isHere() error {
 	if theirs == "" || theirs == namespaceOf("self") {
 		return nil
 	}
-	hint := fmt.Sprintf("nsenter --target %d --mount serpcrypt close %s", f.state.PID, shellQuote(f.state.MountPoint))
+	hint := fmt.Sprintf("nsenter --target %d --mount --root serpcrypt close %s", f.state.PID, shellQuote(f.state.MountPoint))
 	return failf(exitBusy, hint, "%s is open in another mount namespace", f.state.Container)
 }
 
