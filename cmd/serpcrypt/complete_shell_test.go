@@ -86,7 +86,7 @@ func startShell(t *testing.T, s testShell, folder string, env ...string) *shell 
 		}
 	}
 	cmd.Dir = folder
-	cmd.Env = append(append(os.Environ(), "HOME="+home, "ZDOTDIR="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home,
+	cmd.Env = append(append(os.Environ(), "HOME="+home, "TMPDIR="+home, "ZDOTDIR="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home,
 		"XDG_DATA_DIRS="+share+":/usr/local/share:/usr/share", "TERM=xterm", "LC_ALL=C.UTF-8"), env...)
 	person, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 200})
 	if err != nil {
