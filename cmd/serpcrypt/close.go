@@ -84,11 +84,7 @@ func runClose(c *cli.Context) error {
 
 // findOpening returns the containers that are about to be open.
 func findOpening() ([]openContainer, error) {
-	folder, exists, err := findRuntimeFolder()
-	if err != nil || !exists {
-		return nil, err
-	}
-	entries, err := folder.entries()
+	entries, err := findEntries()
 	if err != nil {
 		return nil, err
 	}

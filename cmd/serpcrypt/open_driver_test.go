@@ -393,7 +393,7 @@ func TestSetuidDriver(t *testing.T) {
 		skip.Skip(t, err.Error())
 	}
 	if !isSetuid(t, path) {
-		t.Skip("this ntfs-3g does not become root")
+		skip.Skip(t, "this ntfs-3g does not become root")
 	}
 	p.makeBox(t, "ntfs")
 	o := p.run(t, "serpcrypt open box.luks box").must(t, exitOK)

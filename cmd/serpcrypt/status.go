@@ -30,14 +30,19 @@ type openContainer struct {
 	alive bool
 }
 
-// findOpen returns the containers that this user has open, the oldest first,
-// and those whose server died. It touches no mount.
-func findOpen() ([]openContainer, error) {
+// findEntries returns what is in the runtime folder, if there is one.
+func findEntries() ([]runEntry, error) {
 	folder, exists, err := findRuntimeFolder()
 	if err != nil || !exists {
 		return nil, err
 	}
-	entries, err := folder.entries()
+	return folder.entries()
+}
+
+// findOpen returns the containers that this user has open, the oldest first,
+// and those whose server died. It touches no mount.
+func findOpen() ([]openContainer, error) {
+	entries, err := findEntries()
 	if err != nil {
 		return nil, err
 	}
