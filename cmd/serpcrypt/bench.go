@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
 
 	"serpcrypt/internal/bench"
 	"serpcrypt/internal/load"
@@ -51,7 +53,25 @@ func runBench(c *cli.Context) error {
 	if c.Bool("json") {
 		return printJSON(report)
 	}
-	return report.WriteTables(screen.out)
+	return report.WriteTables(screen.out, benchLayout(os.Stdout))
+}
+
+// benchLayout is plain where there is nobody to look at bars.
+func benchLayout(out *os.File) bench.Layout {
+	if !isTerminal(out) {
+		return bench.Layout{}
+	}
+	columns, _, err := term.GetSize(int(out.Fd()))
+	if err != nil || columns <= 0 {
+		columns = 80
+	}
+	return bench.Layout{Columns: columns, Blocks: os.Getenv("TERM") != "dumb" && isUTF8()}
+}
+
+// isUTF8 reports whether the locale is one of UTF-8.
+func isUTF8() bool {
+	locale := strings.ToUpper(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
+	return strings.HasSuffix(locale, ".UTF-8") || strings.HasSuffix(locale, ".UTF8")
 }
 
 func benchError(err error) error {

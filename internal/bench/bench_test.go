@@ -137,7 +137,7 @@ func TestEverySuiteIsComplete(t *testing.T) {
 	}
 
 	var tables strings.Builder
-	if err := r.WriteTables(&tables); err != nil {
+	if err := r.WriteTables(&tables, Layout{}); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(tables.String()) {
@@ -491,7 +491,7 @@ kernel  1       8
 avx2    1.00x   3.10x
 `
 	var got strings.Builder
-	if err := sample().WriteTables(&got); err != nil {
+	if err := sample().WriteTables(&got, Layout{}); err != nil {
 		t.Fatal(err)
 	}
 	if got.String() != want {

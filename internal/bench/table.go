@@ -9,21 +9,46 @@ import (
 
 // WriteTables prints the report in the layout of the table that came with
 // Linux's Serpent for SSE2 in 2011: a row for each size, a column for each mode
-// and direction, and speeds as ratios to the portable code. Lines have at most
-// 100 characters.
-func (r *Report) WriteTables(w io.Writer) error {
+// and direction, and speeds as ratios to the portable code. Each suite ends with
+// a sentence. On no terminal lines have at most 100 characters.
+func (r *Report) WriteTables(w io.Writer, l Layout) error {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s, %d cores, %s\n", r.Machine.CPU, r.Machine.Cores, r.Machine.Kernel)
-	for _, t := range r.tables() {
-		fmt.Fprintf(&out, "\n%s", t)
+	out.WriteString(l.wrap(fmt.Sprintf("%s, %d cores, %s", r.Machine.CPU, r.Machine.Cores, r.Machine.Kernel)))
+	if l.Columns > 0 {
+		out.WriteString("\n" + l.wrap("A bar is as long as its figure says: of speeds the longest is the best, of cycles and times the shortest."))
+	}
+	for _, p := range r.parts() {
+		for _, t := range p.tables {
+			out.WriteString("\n" + l.render(t))
+		}
+		if p.sentence != "" {
+			out.WriteString("\n" + l.wrap(p.sentence))
+		}
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
 
-func (r *Report) tables() []*table {
-	var tables []*table
-	for _, results := range byKernel(r.Serpent, func(x SerpentResult) string { return x.Kernel }) {
+// part is what is printed of a suite.
+type part struct {
+	tables   []*table
+	sentence string // "" where what it speaks of was not measured
+}
+
+func (r *Report) parts() []part {
+	return []part{
+		{serpentTables(r.Serpent), serpentSentence(r.Serpent)},
+		{sectorsTables(r.Sectors), sectorsSentence(r.Sectors)},
+		{sha1Tables(r.SHA1, r.sha1Kernel), sha1Sentence(r.SHA1, r.sha1Kernel)},
+		{kdfTables(r.KDF), kdfSentence(r.KDF)},
+		{unlockTables(r.Unlock), unlockSentence(r.Unlock)},
+		{volumeTables(r.Volume), volumeSentence(r.Volume)},
+	}
+}
+
+// serpentTables has a row for each size of request.
+func serpentTables(results []SerpentResult) (tables []*table) {
+	for _, results := range byKernel(results, func(x SerpentResult) string { return x.Kernel }) {
 		kernel := results[0].Kernel
 		add := func(what string, cell func(SerpentResult) string) {
 			tables = append(tables, newTable("serpent, "+what, "size", results, func(x SerpentResult) (row, column, _ string) {
@@ -36,11 +61,6 @@ func (r *Report) tables() []*table {
 		add(kernel+", MB/s (10^6 bytes)", func(x SerpentResult) string { return asMegabytes(x.BytesPerSecond) })
 		add(kernel+", core cycles per byte", func(x SerpentResult) string { return asCycles(x.CyclesPerByte) })
 	}
-	tables = append(tables, sectorsTables(r.Sectors)...)
-	tables = append(tables, sha1Tables(r.SHA1, r.sha1Kernel)...)
-	tables = append(tables, kdfTables(r.KDF)...)
-	tables = append(tables, unlockTables(r.Unlock)...)
-	tables = append(tables, volumeTables(r.Volume)...)
 	return tables
 }
 
@@ -159,27 +179,4 @@ func newTable[T any](title, corner string, results []T, place func(T) (row, colu
 		t.cells[[2]string{row, column}] = cell
 	}
 	return t
-}
-
-// String gives each column 8 characters, and the first as many as it needs.
-func (t *table) String() string {
-	const width = 8
-	first := max(width, len(t.corner)+1)
-	for _, row := range t.rows {
-		first = max(first, len(row)+1)
-	}
-	var out strings.Builder
-	out.WriteString(t.title + "\n\n")
-	line := func(name string, cell func(column string) string) {
-		s := fmt.Sprintf("%-*s", first, name)
-		for _, column := range t.columns {
-			s += fmt.Sprintf("%-*s", width, cell(column))
-		}
-		out.WriteString(strings.TrimRight(s, " ") + "\n")
-	}
-	line(t.corner, func(column string) string { return column })
-	for _, row := range t.rows {
-		line(row, func(column string) string { return t.cells[[2]string{row, column}] })
-	}
-	return out.String()
 }

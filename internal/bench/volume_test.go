@@ -95,7 +95,7 @@ func TestVolumeSuite(t *testing.T) {
 		t.Errorf("%d rows, want %d", len(rows), want)
 	}
 	var tables strings.Builder
-	if err := r.WriteTables(&tables); err != nil {
+	if err := r.WriteTables(&tables, Layout{}); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(tables.String()) {
@@ -140,7 +140,7 @@ func TestVolumeTables(t *testing.T) {
 		{"volume", "tmpfs", "fuse", "avx2", "read", "random", 4096, 1, 2e8, 0.5, &added},
 		{"volume", "tmpfs", "ext4", "null", "write", "random", 1 << 20, 8, 1e9, 1, nil},
 	}) {
-		got += table.String() + "\n"
+		got += (Layout{}).render(table) + "\n"
 	}
 	const want = `volume on tmpfs, fuse, random, MB/s (10^6 bytes)
 
