@@ -1,6 +1,6 @@
 # Each target is one command; `make help` lists them.
 
-.PHONY: build quickstart test test-i386 test-dmcrypt test-fio soak bench bench-peers generate man install uninstall clean help
+.PHONY: build quickstart test test-i386 test-dmcrypt test-fio soak bench bench-peers plots generate man install uninstall clean help
 .DEFAULT_GOAL := build
 
 PREFIX ?= /usr/local
@@ -32,6 +32,9 @@ bench: build ## measure this machine
 
 bench-peers: ## compare with libgcrypt, OpenSSL, Nettle, Go's packages and gocryptfs on this machine
 	@test/peers/run.sh
+
+plots: ## draw the plots of docs/bench.md; JSON='FILE ...' has new figures, of bench --json
+	@cd internal/bench/_plots && go run . "$(CURDIR)/docs/bench" $(abspath $(JSON))
 
 generate: ## write the generated assembly anew
 	@scripts/generate.sh
