@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"serpcrypt/internal/child"
 	"serpcrypt/internal/skip"
 )
 
@@ -99,21 +100,7 @@ func TestOtherProgramHasTheLock(t *testing.T) {
 		skip.Skip(t, "there is no flock")
 	}
 	path := tempFile(t, format(t, quick, 512).Bytes())
-	other := exec.Command("flock", "--exclusive", path, "sh", "-c", "echo locked; exec cat")
-	in, err := other.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := other.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := out.Read(make([]byte, 10)); err != nil {
-		t.Fatal(err)
-	}
+	other := child.Start(t, exec.Command("flock", "--exclusive", path, "sh", "-c", "echo locked; exec cat"), "", "locked")
 	f := editFile(t, path)
 	before, err := os.ReadFile(path)
 	if err != nil {
@@ -131,10 +118,7 @@ func TestOtherProgramHasTheLock(t *testing.T) {
 	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
 		t.Errorf("something was written (%v)", err)
 	}
-	in.Close()
-	if err := other.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	other.End()
 	if err := Erase(background, f); err != nil {
 		t.Errorf("when the other has gone: %v", err)
 	}

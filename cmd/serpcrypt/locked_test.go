@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,39 +10,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"serpcrypt/internal/child"
 	"serpcrypt/internal/skip"
 	"serpcrypt/volume"
 )
 
 // qemuIO starts a qemu-io that has the image open until the test is done.
-func qemuIO(t *testing.T, path string, options ...string) *exec.Cmd {
+func qemuIO(t *testing.T, path string, options ...string) *child.Child {
 	t.Helper()
-	cmd := exec.Command("qemu-io", append(options, "-f", "raw", path)...)
-	input, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		input.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Error(err)
-		}
-	})
-	fmt.Fprintln(input, "read 0 512") // answered when it has the image
-	for lines := bufio.NewScanner(output); lines.Scan(); {
-		if strings.Contains(lines.Text(), "read 512/512 bytes") {
-			return cmd
-		}
-	}
-	t.Fatal("qemu-io does not open the image")
-	return nil
+	return child.Start(t, exec.Command("qemu-io", append(options, "-f", "raw", path)...), "read 0 512\n", "read 512/512 bytes")
 }
 
 // useCommands are those that need the payload, and whether they write.

@@ -20,7 +20,7 @@ const module = "serpcrypt"
 // those of layers below its own.
 var layers = [][]string{
 	{"internal/secret", "internal/cpucycles", "internal/fsprobe", "internal/skip", "internal/faultstore",
-		"internal/fusefs", "internal/loopdev", "internal/load", "internal/whirlpool", "internal/archtest", "internal/asmtest", "docs"},
+		"internal/fusefs", "internal/loopdev", "internal/load", "internal/whirlpool", "internal/child", "internal/archtest", "internal/asmtest", "docs"},
 	{"cipher/serpent", "hash/sha1", "internal/golden", "internal/faultfs"},
 	{"internal/hashes"},
 	{"cipher/modes", "kdf"},
@@ -45,10 +45,11 @@ var only = map[string][]string{
 	module + "/internal/fusefs":     {"internal/bench", "internal/faultfs", "cmd/serpcrypt"},
 	module + "/internal/loopdev":    {"internal/bench", "cmd/serpcrypt"},
 	// for tests
-	"testing":                         {"internal/skip", "internal/golden", "internal/faultfs"},
+	"testing":                         {"internal/skip", "internal/golden", "internal/faultfs", "internal/child"},
 	module + "/internal/skip":         {"internal/golden"},
 	module + "/internal/faultstore":   {},
 	module + "/internal/faultfs":      {},
+	module + "/internal/child":        {},
 	module + "/internal/golden":       {},
 	module + "/internal/archtest":     {},
 	module + "/internal/asmtest":      {},

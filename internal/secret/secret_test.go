@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"serpcrypt/internal/child"
 	"serpcrypt/internal/skip"
 )
 
@@ -210,8 +211,8 @@ func TestHardenProcess(t *testing.T) {
 // TestCore has a child, whose core dump is not limited, end by SIGABRT. What is
 // in a Buffer is in no dump, and there is no dump of a hardened process at all.
 func TestCore(t *testing.T) {
-	const child = "SERPCRYPT_TEST_CORE"
-	if how := os.Getenv(child); how != "" {
+	const howEnv = "SERPCRYPT_TEST_CORE"
+	if how := os.Getenv(howEnv); how != "" {
 		abortWithSecrets(t, how == "hardened")
 		return
 	}
@@ -222,28 +223,14 @@ func TestCore(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := exec.Command(self, "-test.run=^TestCore$")
-		cmd.Env = append(os.Environ(), child+"="+how)
+		cmd.Env = append(os.Environ(), howEnv+"="+how)
 		cmd.Dir = dir
-		input, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		output, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if line, err := bufio.NewReader(output).ReadString('\n'); line != "ready\n" {
-			t.Errorf("%s: %q, %v", how, line, err)
-		}
+		aborts := child.Start(t, cmd, "", "ready")
 		unlimited := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
 		if err := unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_CORE, &unlimited, nil); err != nil {
 			t.Logf("%s: the limit of core dumps stays: %v", how, err)
 		}
-		input.Close()
-		_ = cmd.Wait()
+		_ = aborts.Wait()
 		status := cmd.ProcessState.Sys().(syscall.WaitStatus)
 		if !status.Signaled() || status.Signal() != unix.SIGABRT {
 			t.Errorf("%s: it ended by %v", how, cmd.ProcessState)
