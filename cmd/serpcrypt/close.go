@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/moby/sys/mountinfo"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
 	"serpcrypt/internal/loopdev"
+	"serpcrypt/internal/mounts"
+	"serpcrypt/internal/procs"
 )
 
 func closeCommand() *cli.Command {
@@ -183,7 +185,7 @@ func (f openContainer) unmount(lazy bool) (syncErr, err error) {
 		time.Sleep(pause)
 	}
 	if errors.Is(err, errCovered) {
-		cover, coverErr := coverOf(outer)
+		cover, coverErr := mounts.Cover(outer)
 		return nil, errors.Join(failf(exitBusy, "umount "+shellQuote(cover), "%s: %w", f.state.MountPoint, err), coverErr)
 	}
 	if errors.Is(err, unix.EBUSY) {
@@ -193,7 +195,7 @@ func (f openContainer) unmount(lazy bool) (syncErr, err error) {
 		return syncErr, err
 	}
 	// Only now, as some such mounts go away together with the one unmounted.
-	others, err := mountsLike(outer)
+	others, err := mounts.Like(outer)
 	if err != nil {
 		return syncErr, err
 	}
@@ -202,18 +204,18 @@ func (f openContainer) unmount(lazy bool) (syncErr, err error) {
 		return nil, errors.Join(err, syncErr)
 	}
 	if holders := stayElsewhere(outer); len(holders) > 0 {
-		err = failf(exitBusy, "when that has ended it is closed", "%s is unmounted, but not for %s in another mount namespace", f.state.MountPoint, joinUsers(holders))
+		err = failf(exitBusy, "when that has ended it is closed", "%s is unmounted, but not for %s in another mount namespace", f.state.MountPoint, procs.Join(holders))
 		return nil, errors.Join(err, syncErr)
 	}
 	return syncErr, nil
 }
 
-// stayElsewhere is mountsElsewhere for those that do not end within a moment, as
+// stayElsewhere is mounts.Elsewhere for those that do not end within a moment, as
 // many sandboxes do.
-func stayElsewhere(m *mountinfo.Info) (holders []user) {
+func stayElsewhere(m *mounts.Mount) (holders []procs.Process) {
 	const attempts, pause = 20, 100 * time.Millisecond
 	for range attempts {
-		if holders = mountsElsewhere(m); len(holders) == 0 {
+		if holders = mounts.Elsewhere(m); len(holders) == 0 {
 			break
 		}
 		time.Sleep(pause)
@@ -224,36 +226,36 @@ func stayElsewhere(m *mountinfo.Info) (holders []user) {
 // isHere returns an error if the container was opened in another mount
 // namespace, and so is mounted there.
 func (f openContainer) isHere() error {
-	theirs := namespaceOf(strconv.Itoa(f.state.PID))
-	if theirs == "" || theirs == namespaceOf("self") {
+	theirs := mounts.Namespace(strconv.Itoa(f.state.PID))
+	if theirs == "" || theirs == mounts.Namespace("self") {
 		return nil
 	}
 	hint := fmt.Sprintf("nsenter --target %d --mount --root serpcrypt close %s", f.state.PID, shellQuote(f.state.MountPoint))
 	return failf(exitBusy, hint, "%s is open in another mount namespace", f.state.Container)
 }
 
-func filesOf(m *mountinfo.Info) files {
-	return files{m.Mountpoint, unix.Mkdev(uint32(m.Major), uint32(m.Minor))}
+func filesOf(m *mounts.Mount) procs.Files {
+	return procs.Files{Path: m.Mountpoint, Device: unix.Mkdev(uint32(m.Major), uint32(m.Minor))}
 }
 
 // usersText names who uses files, as far as this user can see.
-func usersText(f files) string {
+func usersText(f procs.Files) string {
 	var who []string
-	if users := usersOf(f); len(users) > 0 {
-		who = append(who, joinUsers(users))
+	if users := f.Users(); len(users) > 0 {
+		who = append(who, procs.Join(users))
 	}
-	if below, err := mountsBelow(f.path); err == nil {
+	if below, err := mounts.Below(f.Path); err == nil {
 		for _, m := range below {
 			who = append(who, "the mount at "+m)
 		}
 	}
-	if devices, err := loopdev.FindBelow(f.path); err == nil {
+	if devices, err := loopdev.FindBelow(f.Path); err == nil {
 		for _, device := range devices {
 			who = append(who, "the loop device "+device)
 		}
 	}
 	for _, path := range swapFiles() {
-		if f.at(path) {
+		if f.Contains(path) {
 			who = append(who, "the swap space "+path)
 		}
 	}
@@ -261,6 +263,21 @@ func usersText(f files) string {
 		return ""
 	}
 	return " by " + strings.Join(who, ", ")
+}
+
+// swapFiles returns the files and devices that the system swaps to.
+func swapFiles() []string {
+	table, err := os.ReadFile("/proc/swaps")
+	if err != nil {
+		return nil
+	}
+	var files []string
+	for line := range strings.Lines(string(table)) {
+		if path, _, _ := strings.Cut(line, " "); strings.HasPrefix(path, "/") {
+			files = append(files, path)
+		}
+	}
+	return files
 }
 
 // waitForEnd waits until the server has synced, wiped its keys and ended.
@@ -291,11 +308,11 @@ func (f openContainer) waitForEnd(ctx context.Context, life *serverLife, lazy bo
 
 // heldFiles are those that keep the server from its end after what people see
 // has been unmounted.
-func (f openContainer) heldFiles() files {
-	held := files{path: f.entry.fuseDir(f.state)}
+func (f openContainer) heldFiles() procs.Files {
+	held := procs.Files{Path: f.entry.fuseDir(f.state)}
 	var stat unix.Stat_t
 	if f.state.Loop != "" && unix.Stat(f.state.Loop, &stat) == nil {
-		held.device = uint64(stat.Rdev)
+		held.Device = uint64(stat.Rdev)
 	}
 	return held
 }

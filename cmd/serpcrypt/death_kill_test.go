@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"serpcrypt/internal/faultfs"
+	"serpcrypt/internal/mounts"
 	"serpcrypt/internal/skip"
 )
 
@@ -38,7 +39,7 @@ func (s *openSession) within(what string, do func() error) error {
 
 // abortRequests fails all that wait for a server, which not even SIGKILL may reach.
 func (s *openSession) abortRequests() {
-	below, err := mountsBelow(s.dir)
+	below, err := mounts.Below(s.dir)
 	if err != nil {
 		s.t.Error(err)
 	}

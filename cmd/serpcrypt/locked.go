@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"serpcrypt/internal/loopdev"
+	"serpcrypt/internal/mounts"
+	"serpcrypt/internal/procs"
 	"serpcrypt/volume"
 )
 
@@ -95,13 +97,13 @@ func explainBusy(path string, err error) error {
 	if resolveErr != nil {
 		return err
 	}
-	users := findUsers(resolved)
+	users := procs.Using(resolved)
 	if len(users) == 0 {
 		return err
 	}
-	err = fmt.Errorf("%w, by %s", err, joinUsers(users))
+	err = fmt.Errorf("%w, by %s", err, procs.Join(users))
 	for _, u := range users {
-		if u.name == programName {
+		if u.Name == programName {
 			return err // the usual hint shows more of it
 		}
 	}
@@ -115,8 +117,8 @@ func deviceUse(path string) (use, end string) {
 		return "", ""
 	}
 	major, minor := unix.Major(uint64(stat.Rdev)), unix.Minor(uint64(stat.Rdev))
-	if mounts, err := mountsOf(int(major), int(minor)); err == nil && len(mounts) > 0 {
-		return "mounted at " + mounts[0], "umount " + shellQuote(mounts[0])
+	if places, err := mounts.OfDevice(int(major), int(minor)); err == nil && len(places) > 0 {
+		return "mounted at " + places[0], "umount " + shellQuote(places[0])
 	}
 	return holderIn(fmt.Sprintf("/sys/dev/block/%d:%d", major, minor))
 }

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 
+	"serpcrypt/internal/mounts"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -13,7 +15,7 @@ import (
 // and has no symbolic links, or nil.
 func checkMountPoint(path string) error {
 	// First, as a dead mount answers to nothing else.
-	m, err := topMount(path)
+	m, err := mounts.Top(path)
 	if err != nil {
 		return err
 	}
@@ -40,7 +42,7 @@ func checkMountPoint(path string) error {
 	if err := unix.Access(path, unix.W_OK); err != nil && os.Geteuid() != 0 {
 		return failf(exitPermission, hintAnotherDir, "mount point %s: %w", path, err)
 	}
-	if m, err := mountOf(path); os.Geteuid() != 0 && err == nil && m != nil && ownersOnly(m) {
+	if m, err := mounts.Containing(path); os.Geteuid() != 0 && err == nil && m != nil && ownersOnly(m) {
 		return failf(exitPermission, hintShare(path), "mount point %s: fusermount3 has no access to it", path)
 	}
 	return nil

@@ -6,15 +6,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/moby/sys/mountinfo"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"serpcrypt/internal/fusefs"
+	"serpcrypt/internal/loopdev"
+	"serpcrypt/internal/mounts"
+	"serpcrypt/internal/procs"
 	"serpcrypt/internal/skip"
 )
 
@@ -190,26 +193,27 @@ func copyProgram(t *testing.T, to, from string, mode os.FileMode) {
 
 // leftovers lists what of ours is left in dir: mounts, loop devices, servers.
 func leftovers(dir string) (left []string) {
-	below, err := mountsBelow(dir)
+	below, err := mounts.Below(dir)
 	if err != nil {
 		return []string{err.Error()}
 	}
 	for _, m := range below {
 		left = append(left, "the mount at "+m)
 	}
-	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
-	for _, name := range files {
-		if text, err := os.ReadFile(name); err == nil && strings.HasPrefix(string(text), dir+"/") {
-			left = append(left, "loop device "+name+" on "+strings.TrimSpace(string(text)))
-		}
+	devices, err := loopdev.FindBelow(dir)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, device := range devices {
+		left = append(left, "the loop device "+device)
 	}
 	entries, _ := filepath.Glob(filepath.Join(dir, "run", "*", "*"))
 	if top, _ := filepath.Glob(filepath.Join(dir, "*", "run", "*", "*")); len(top) > 0 {
 		entries = append(entries, top...)
 	}
 	left = append(left, entries...)
-	for _, u := range findUsers(filepath.Join(dir, "run")) {
-		left = append(left, fmt.Sprintf("%s (%d)", u.name, u.pid))
+	if servers := procs.Using(filepath.Join(dir, "run")); len(servers) > 0 {
+		left = append(left, procs.Join(servers))
 	}
 	return left
 }
@@ -224,12 +228,12 @@ func takeAway(dir string) string {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	for _, u := range findUsers(filepath.Join(dir, "run")) {
-		_ = syscall.Kill(u.pid, syscall.SIGKILL)
+	for _, u := range procs.Using(filepath.Join(dir, "run")) {
+		_ = syscall.Kill(u.PID, syscall.SIGKILL)
 	}
-	mounts, _ := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
-	for i := len(mounts) - 1; i >= 0; i-- {
-		_ = fusefs.Unmount(mounts[i].Mountpoint, true)
+	below, _ := mounts.Below(dir)
+	for _, place := range slices.Backward(below) {
+		_ = fusefs.Unmount(place, true)
 	}
 	return strings.Join(left, ", ")
 }
@@ -257,7 +261,7 @@ func closes(ts *testscript.TestScript, neg bool, args []string) {
 	for range 6000 {
 		entries, err := folder.entries()
 		ts.Check(err)
-		if len(entries) == 0 && len(findUsers(folder.path)) == 0 {
+		if len(entries) == 0 && len(procs.Using(folder.path)) == 0 {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -7,10 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
-
-	"serpcrypt/internal/skip"
 )
 
 // testRuntime makes a runtime folder for one test.
@@ -226,39 +222,6 @@ func TestEntryDamaged(t *testing.T) {
 	}
 }
 
-func TestResolvePath(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for link, target := range map[string]string{
-		"to-real": "real", "chain": "to-real", "absolute": filepath.Join(dir, "real"),
-		"folder": ".", "up": "real/../real", "dangling": "missing", "loop": "loop",
-	} {
-		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Mkdir(filepath.Join(dir, "real"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(dir)
-	for path, want := range map[string]string{
-		"real": "real", "real/": "real", "./real/.": "real", "to-real": "real", "chain": "real", "absolute": "real",
-		"folder/chain": "real", "up": "real", "missing": "missing", "dangling": "missing", dir + "/chain": "real",
-	} {
-		if got, err := resolvePath(path); err != nil || got != filepath.Join(dir, want) {
-			t.Errorf("%s: %s, %v; want %s", path, got, err, want)
-		}
-	}
-	if got, err := resolvePath("loop"); !errors.Is(err, unix.ELOOP) {
-		t.Errorf("loop: %s, %v", got, err)
-	}
-	if got, err := resolvePath("missing/too"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("missing/too: %s, %v", got, err)
-	}
-}
-
 func TestMatchOpen(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -287,41 +250,5 @@ func TestMatchOpen(t *testing.T) {
 		if code, _ := explain(err); err != nil && code != exitBad {
 			t.Errorf("%q: exit code %d", name, code)
 		}
-	}
-}
-
-// TestWatchMounts changes the table of mounts many times: not one change may
-// be missed, as a server that waits for it would wait on.
-func TestWatchMounts(t *testing.T) {
-	if os.Geteuid() != 0 {
-		skip.Skip(t, "only root can mount")
-	}
-	changed, err := watchMounts()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	expect := func(what string, round int) {
-		t.Helper()
-		select {
-		case <-changed:
-		case <-time.After(5 * time.Second):
-			t.Fatalf("round %d: nothing told of the %s", round, what)
-		}
-	}
-	for round := range 500 {
-		for len(changed) > 0 {
-			<-changed
-		}
-		if err := unix.Mount("none", dir, "tmpfs", 0, ""); err != nil {
-			skip.Skip(t, "cannot mount: "+err.Error())
-		}
-		expect("mount", round)
-		time.Sleep(time.Millisecond) // for all goroutines to be idle, as in a server
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Fatal(err)
-		}
-		expect("unmount", round)
 	}
 }

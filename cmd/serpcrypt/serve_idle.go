@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"serpcrypt/internal/mounts"
+	"serpcrypt/internal/procs"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -68,7 +71,7 @@ func (s *server) watchUse() func() bool {
 		}
 		return watch.used
 	}
-	drivers := findUsers(s.entry.rawFile())
+	drivers := procs.Using(s.entry.rawFile())
 	if len(drivers) == 0 { // they are not to be seen
 		return s.requested()
 	}
@@ -103,10 +106,10 @@ func (s *server) unmountIdle() error {
 	if err != nil || m == nil {
 		return err
 	}
-	if top, err := topMount(s.state.MountPoint); err != nil || top == nil || top.ID != m.ID {
+	if !mounts.IsSeen(m) {
 		return errors.Join(err, errCovered)
 	}
-	if places, err := mountsLike(m); err != nil || len(places) > 1 {
+	if places, err := mounts.Like(m); err != nil || len(places) > 1 {
 		return errors.Join(err, fmt.Errorf("it is seen at %d places: %w", len(places), unix.EBUSY))
 	}
 	late := fmt.Errorf("%s does not get synced in time: %w", s.state.MountPoint, unix.EBUSY)

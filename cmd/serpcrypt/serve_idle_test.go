@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"serpcrypt/internal/child"
+	"serpcrypt/internal/procs"
 	"serpcrypt/internal/skip"
 )
 
@@ -120,30 +121,13 @@ func TestFileWatch(t *testing.T) {
 }
 
 func TestDriverWatch(t *testing.T) {
-	cmd := exec.Command("cat")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	cat := child.Start(t, exec.Command("cat"), "ready\n", "ready")
 	use := func() {
 		t.Helper()
-		if _, err := in.Write([]byte("x")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
-			t.Fatal(err)
-		}
+		cat.Ask("x\n", "x")
 		time.Sleep(100 * time.Millisecond) // until it waits again
 	}
-	w := newDriverWatch([]user{{cmd.Process.Pid, "cat"}})
+	w := newDriverWatch([]procs.Process{{PID: cat.Process.Pid, Name: "cat"}})
 	use()
 	w.used()
 	for range 2 {

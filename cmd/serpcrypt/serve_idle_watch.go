@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"serpcrypt/internal/procs"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -76,18 +78,18 @@ func (w *fileWatch) drain() (any bool) {
 
 // driverWatch tells whether programs that serve a file system had to run.
 type driverWatch struct {
-	drivers []user
+	drivers []procs.Process
 	before  string
 }
 
-func newDriverWatch(drivers []user) *driverWatch { return &driverWatch{drivers: drivers} }
+func newDriverWatch(drivers []procs.Process) *driverWatch { return &driverWatch{drivers: drivers} }
 
 // used reports whether they have run since it was last called.
 func (w *driverWatch) used() bool {
 	last := w.before
 	w.before = ""
 	for _, d := range w.drivers {
-		w.before += switches(d.pid)
+		w.before += switches(d.PID)
 	}
 	return w.before != last
 }

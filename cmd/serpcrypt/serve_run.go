@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"serpcrypt/internal/fusefs"
+	"serpcrypt/internal/mounts"
+	"serpcrypt/internal/procs"
 	"serpcrypt/volume"
 )
 
@@ -31,11 +33,11 @@ const (
 // run serves until the volume is unmounted: by somebody else, because the file
 // system on it is, or because the server shall end.
 func (s *server) run(orders <-chan order, terminate <-chan os.Signal) {
-	mounts, err := watchMounts()
+	remounted, err := mounts.Watch()
 	if err != nil {
 		s.log.Printf("%v", err)
 	}
-	var seconds <-chan time.Time
+	var everySecond <-chan time.Time
 	var pause time.Duration
 	var again <-chan time.Time // when to try again to unmount
 	for {
@@ -57,9 +59,9 @@ func (s *server) run(orders <-chan order, terminate <-chan os.Signal) {
 			if o.Commit != nil {
 				s.state = *o.Commit
 				s.opened()
-				seconds = time.Tick(time.Second)
+				everySecond = time.Tick(time.Second)
 			}
-		case <-seconds:
+		case <-everySecond:
 			s.note(s.writeUsage())
 			if s.idle == nil || !s.idle.expired() {
 				continue
@@ -68,7 +70,7 @@ func (s *server) run(orders <-chan order, terminate <-chan os.Signal) {
 		case <-terminate:
 			s.shutDown()
 			return
-		case <-mounts:
+		case <-remounted:
 		case <-again:
 		}
 		abandoned, err := s.abandoned()
@@ -158,9 +160,9 @@ func (s *server) syncOuter() {
 		return
 	}
 	if s.state.Driver != driverKernel {
-		for _, p := range findUsers(s.entry.rawFile()) {
-			if p.name == shortName(s.state.Driver) {
-				s.note(syscall.Kill(p.pid, syscall.SIGTERM))
+		for _, p := range procs.Using(s.entry.rawFile()) {
+			if p.Name == shortName(s.state.Driver) {
+				s.note(syscall.Kill(p.PID, syscall.SIGTERM))
 			}
 		}
 		return
@@ -169,7 +171,7 @@ func (s *server) syncOuter() {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), lastTime, late)
 	defer cancel()
 	what := "--"
-	if top, err := topMount(s.state.MountPoint); err != nil || top == nil || top.ID != m.ID {
+	if !mounts.IsSeen(m) {
 		what = "--all" // it is covered by another, so there is no path to it
 	}
 	_, err = runApart(ctx, syncName, what, s.state.MountPoint)

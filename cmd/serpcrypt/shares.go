@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moby/sys/mountinfo"
+	"serpcrypt/internal/mounts"
 )
 
 // networkTypes are the file systems of Linux whose files are on other computers,
@@ -20,8 +20,8 @@ var networkTypes = []string{"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", 
 // FUSE, a permission may be missing that all else lets expect. It is "" where path,
 // which is absolute, is elsewhere.
 func hintShare(path string) string {
-	m, err := mountOf(path)
-	if err != nil || m == nil || !isFuse(m) && !slices.Contains(networkTypes, m.FSType) {
+	m, err := mounts.Containing(path)
+	if err != nil || m == nil || !mounts.IsFuse(m) && !slices.Contains(networkTypes, m.FSType) {
 		return ""
 	}
 	return fmt.Sprintf("%s at %s does not let in everybody who has the permissions, and often not even root: choose a place on a disk of this computer",
@@ -37,28 +37,9 @@ func withShareHint(err error, path string) error {
 	return withHint(err, hintShare(path))
 }
 
-func isFuse(m *mountinfo.Info) bool {
-	return m.FSType == "fuse" || strings.HasPrefix(m.FSType, "fuse.") || m.FSType == "fuseblk"
-}
-
 // ownersOnly reports whether only processes whose every user id is that of the
 // one who mounted it get in: root does not, and neither does fusermount3, which
 // is root for a part.
-func ownersOnly(m *mountinfo.Info) bool {
-	return isFuse(m) && !slices.Contains(strings.Split(m.VFSOptions, ","), "allow_other")
-}
-
-// mountOf returns the mount that path, which is absolute, lies in. It does not
-// look at path itself.
-func mountOf(path string) (*mountinfo.Info, error) {
-	mounts, err := findMounts(func(m *mountinfo.Info) bool {
-		return path == m.Mountpoint || m.Mountpoint == "/" || strings.HasPrefix(path, m.Mountpoint+"/")
-	})
-	var found *mountinfo.Info
-	for _, m := range mounts {
-		if found == nil || len(m.Mountpoint) >= len(found.Mountpoint) { // a later one covers an earlier one
-			found = m
-		}
-	}
-	return found, err
+func ownersOnly(m *mounts.Mount) bool {
+	return mounts.IsFuse(m) && !slices.Contains(strings.Split(m.VFSOptions, ","), "allow_other")
 }

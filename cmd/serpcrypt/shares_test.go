@@ -9,10 +9,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
 	"serpcrypt/internal/fusefs"
+	"serpcrypt/internal/mounts"
 	"serpcrypt/internal/skip"
 )
 
@@ -29,7 +29,7 @@ func TestOwnersOnly(t *testing.T) {
 		{"fuseblk", "rw,user_id=0,allow_other,blksize=4096", false},
 		{"fusectl", "rw", false},
 	} {
-		if got := ownersOnly(&mountinfo.Info{FSType: c.kind, VFSOptions: c.options}); got != c.want {
+		if got := ownersOnly(&mounts.Mount{FSType: c.kind, VFSOptions: c.options}); got != c.want {
 			t.Errorf("%s with %s: %t", c.kind, c.options, got)
 		}
 	}

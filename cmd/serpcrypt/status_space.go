@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"serpcrypt/internal/mounts"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -40,7 +42,7 @@ func (f openContainer) innerSpace() *space {
 	if err != nil || m == nil {
 		return nil
 	}
-	if top, err := topMount(f.state.MountPoint); err != nil || top == nil || top.ID != m.ID {
+	if !mounts.IsSeen(m) {
 		return nil // it is covered by another
 	}
 	late := fmt.Errorf("%s does not tell its free space in time", f.state.MountPoint)

@@ -20,8 +20,8 @@ const module = "serpcrypt"
 // those of layers below its own.
 var layers = [][]string{
 	{"internal/secret", "internal/cpucycles", "internal/fsprobe", "internal/skip", "internal/faultstore",
-		"internal/fusefs", "internal/loopdev", "internal/load", "internal/whirlpool", "internal/child", "internal/archtest", "internal/asmtest", "docs"},
-	{"cipher/serpent", "hash/sha1", "internal/golden", "internal/faultfs"},
+		"internal/fusefs", "internal/loopdev", "internal/procs", "internal/load", "internal/whirlpool", "internal/child", "internal/archtest", "internal/asmtest", "docs"},
+	{"cipher/serpent", "hash/sha1", "internal/mounts", "internal/golden", "internal/faultfs"},
 	{"internal/hashes"},
 	{"cipher/modes", "kdf"},
 	{"volume/af"},
@@ -38,6 +38,7 @@ var only = map[string][]string{
 	"github.com/cpuguy83/go-md2man": {"cmd/serpcrypt"},
 	"github.com/hanwen/go-fuse":     {"internal/fusefs", "internal/faultfs"},
 	"github.com/klauspost/cpuid":    {"cipher/serpent", "hash/sha1", "internal/bench"},
+	"github.com/moby/sys/mountinfo": {"internal/mounts", "kdf"},
 	"github.com/urfave/cli":         {"cmd/serpcrypt"},
 	"golang.org/x/crypto":           {"kdf", "internal/hashes"},
 	"golang.org/x/term":             {"cmd/serpcrypt"},
