@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -36,12 +35,13 @@ func runConvert(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	path, to := args[0], strings.ToUpper(c.String("type"))
-	switch {
-	case !c.IsSet("type"):
+	path := args[0]
+	if !c.IsSet("type") {
 		return usagef("--type is missing: luks1 or luks2")
-	case to != volume.TypeLUKS1 && to != volume.TypeLUKS2:
-		return usagef("--type %s is not supported: there are luks1 and luks2", c.String("type"))
+	}
+	to, err := parseType(c)
+	if err != nil {
+		return err
 	}
 	file, err := lockToChange(c, path)
 	if err != nil {

@@ -91,7 +91,7 @@ func runCreate(c *cli.Context) error {
 		defer key.Close()
 		want.params.VolumeKey = key.Bytes()
 	}
-	passphrase, err := readPassphrase(ctx, c, keyRequest{container: want.path, isNew: true})
+	passphrase, err := readPassphrase(c, keyRequest{container: want.path, isNew: true})
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,6 @@ func parseCreation(c *cli.Context, path string) (*creation, error) {
 		force:   c.Bool("force"),
 		timeout: timeout(c),
 		params: volume.Params{
-			Type:       strings.ToUpper(c.String("type")),
 			Cipher:     c.String("cipher"),
 			KeyBits:    c.Int("key-size"),
 			SectorSize: c.Int("sector-size"),
@@ -130,8 +129,8 @@ func parseCreation(c *cli.Context, path string) (*creation, error) {
 	if want.kernel, err = chosenKernel(c); err != nil {
 		return nil, err
 	}
-	if want.params.Type != volume.TypeLUKS1 && want.params.Type != volume.TypeLUKS2 {
-		return nil, usagef("--type %s is not supported: there are luks1 and luks2", c.String("type"))
+	if want.params.Type, err = parseType(c); err != nil {
+		return nil, err
 	}
 	if c.IsSet("sector-size") && want.params.SectorSize <= 0 {
 		return nil, usagef("--sector-size must be more than nothing")
@@ -185,6 +184,15 @@ func parseCreation(c *cli.Context, path string) (*creation, error) {
 	return want, nil
 }
 
+// parseType reads the format that --type says.
+func parseType(c *cli.Context) (string, error) {
+	switch name := strings.ToUpper(c.String("type")); name {
+	case volume.TypeLUKS1, volume.TypeLUKS2:
+		return name, nil
+	}
+	return "", usagef("--type: unknown format %q (known: luks1, luks2)", c.String("type"))
+}
+
 // sizeUnit is what sizes are rounded down to: a page, which is whole sectors
 // on every disk.
 const sizeUnit = 4096 // bytes
@@ -223,6 +231,22 @@ func (want *creation) checkHeaderSize(size int64) error {
 	return err
 }
 
+// paramFlags has the flags by what volume calls the parameters.
+var paramFlags = map[string]string{
+	"type":           "--type",
+	"sector size":    "--sector-size",
+	"UUID":           "--uuid",
+	"key size":       "--key-size",
+	"key slot":       "--key-slot",
+	"iterations":     "--pbkdf-force-iterations",
+	"payload offset": "--offset",
+	"data offset":    "--offset",
+	"hash":           "--hash",
+	"key derivation": "--pbkdf",
+	"label":          "--label",
+	"subsystem":      "--subsystem",
+}
+
 // asFlagError names the flag that an error about parameters is about.
 func asFlagError(err error) error {
 	var param *volume.ParamError
@@ -230,8 +254,7 @@ func asFlagError(err error) error {
 	var hash *hashes.UnknownError
 	switch {
 	case errors.As(err, &param):
-		flags := map[string]string{"type": "--type", "sector size": "--sector-size", "UUID": "--uuid", "key size": "--key-size", "key slot": "--key-slot", "iterations": "--pbkdf-force-iterations", "payload offset": "--offset", "data offset": "--offset", "hash": "--hash", "key derivation": "--pbkdf", "label": "--label", "subsystem": "--subsystem"}
-		return usagef("%s: %s", cmp.Or(flags[param.Param], param.Param), param.Reason)
+		return usagef("%s: %s", cmp.Or(paramFlags[param.Param], param.Param), param.Reason)
 	case errors.As(err, &spec):
 		return usagef("--cipher: %w", err)
 	case errors.As(err, &hash):
@@ -378,7 +401,7 @@ func (r *creationReport) show(asJSON bool) error {
 	row("Cipher", "%s, %d-bit key, sectors of %d bytes", r.Cipher, r.KeyBits, r.SectorSize)
 	row("Passphrase", "%s, key slot %d", r.passphrase, r.KeySlot)
 	row("Unlocking", "%s", r.unlockTimes)
-	row("Payload", "%s (%d bytes)", formatSize(r.PayloadBytes), r.PayloadBytes)
+	row("Payload", "%s", formatExactly(r.PayloadBytes))
 	if r.FileSystem != "" {
 		row("File system", "%s", r.FileSystem)
 	}

@@ -51,16 +51,13 @@ var extMaker = maker{
 	[]string{"-b", "%d"}, "-L", 16, false,
 }
 
-// commonSectorSize is what all programs take for granted, in bytes.
-const commonSectorSize = 512
-
-// arguments returns the flags for a container with such sectors, in bytes, and
+// arguments returns the flags for a container with sectors of so many bytes, and
 // such a label, which may be empty.
-func (m maker) arguments(sectorSize int, label string) []string {
+func (m maker) arguments(sectorBytes int, label string) []string {
 	args := slices.Clone(m.always)
-	if sectorSize > commonSectorSize {
+	if sectorBytes > sectorSize {
 		for _, flag := range m.sectors {
-			args = append(args, strings.Replace(flag, "%d", strconv.Itoa(sectorSize), 1))
+			args = append(args, strings.Replace(flag, "%d", strconv.Itoa(sectorBytes), 1))
 		}
 	}
 	if label != "" && m.takes(label) {
@@ -157,8 +154,8 @@ func checkMade(name string, v *volume.Volume) error {
 	if found == nil {
 		warnf("open does not know file system %s: %s", name, hintRaw)
 	}
-	if name == "exfat" && v.SectorSize() > commonSectorSize {
-		warnf("mkfs.exfat knows only sectors of %d bytes: Linux will not mount this exfat by cryptsetup; --sector-size %d makes one that it does", commonSectorSize, commonSectorSize)
+	if name == "exfat" && v.SectorSize() > sectorSize {
+		warnf("mkfs.exfat knows only sectors of %d bytes: Linux will not mount this exfat by cryptsetup; --sector-size %d makes one that it does", sectorSize, sectorSize)
 	}
 	return nil
 }

@@ -104,9 +104,8 @@ func estimateSlot(ctx context.Context, h *volume.Header, s volume.Slot, speedOf 
 		return unlockTimes{}, err
 	}
 	if s.KDF != volume.PBKDF2 {
-		cost := kdf.Argon2{Variant: s.KDF, Time: s.Argon2.Time, Memory: s.Argon2.MemoryKiB, CPUs: s.Argon2.Lanes}
-		here, err := cost.Estimate(ctx)
-		return unlockTimes{here.Seconds(), here.Seconds()}.plus(digest.times(0, h.DigestIterations)), err
+		slot, err := estimateArgon2(ctx, kdf.Argon2{Variant: s.KDF, Time: s.Argon2.Time, Memory: s.Argon2.MemoryKiB, CPUs: s.Argon2.Lanes})
+		return slot.plus(digest.times(0, h.DigestIterations)), err
 	}
 	if strings.EqualFold(s.Hash, h.Hash) {
 		return digest.times(s.Iterations, h.DigestIterations), nil

@@ -59,7 +59,7 @@ func runExport(c *cli.Context) error {
 	}
 	defer out.discard()
 
-	key, err := unlock(c.Context, c, file.stores(), request)
+	key, err := unlock(c, file.stores(), request)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func runExport(c *cli.Context) error {
 	case c.Bool("json"):
 		return printJSON(copyDocument{path, v.Size()})
 	default:
-		infof("Wrote %s (%d bytes) to %s", formatSize(v.Size()), v.Size(), dest)
+		infof("Wrote %s to %s", formatExactly(v.Size()), dest)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func runImport(c *cli.Context) error {
 	}
 	defer in.Close()
 
-	key, err := unlock(c.Context, c, file.stores(), request)
+	key, err := unlock(c, file.stores(), request)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func runImport(c *cli.Context) error {
 	if c.Bool("json") {
 		return printJSON(copyDocument{path, n})
 	}
-	infof("Wrote %s (%d bytes) into %s", formatSize(n), n, path)
+	infof("Wrote %s into %s", formatExactly(n), path)
 	return nil
 }
 
@@ -179,5 +179,5 @@ func lengthOf(in *os.File) (size int64, known bool, err error) {
 }
 
 func tooLongError(room int64) error {
-	return usagef("the source is longer than the container's payload of %s (%d bytes); nothing was written", formatSize(room), room)
+	return usagef("the source is longer than the container's payload of %s; nothing was written", formatExactly(room))
 }

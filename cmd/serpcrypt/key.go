@@ -148,7 +148,7 @@ func runKeyTest(c *cli.Context) error {
 		return err
 	}
 	defer file.close()
-	key, err := unlock(c.Context, c, file.headerStores(), request)
+	key, err := unlock(c, file.headerStores(), request)
 	if err != nil {
 		return err
 	}

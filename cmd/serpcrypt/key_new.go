@@ -114,7 +114,7 @@ func (k *newKey) prepare(c *cli.Context, want newKeyRequest, fresh keyRequest, c
 	if k.header.Type == volume.TypeLUKS1 && cost.kdf != volume.PBKDF2 {
 		return usagef("--pbkdf %s needs LUKS2: %s is LUKS1, which has only %s", cost.kdf, k.file.path, volume.PBKDF2)
 	}
-	if k.key, err = unlock(ctx, c, at, want.old); err != nil {
+	if k.key, err = unlock(c, at, want.old); err != nil {
 		return err
 	}
 	if want.isChange {
@@ -125,7 +125,7 @@ func (k *newKey) prepare(c *cli.Context, want newKeyRequest, fresh keyRequest, c
 			return err
 		}
 	}
-	if k.newBytes, err = readPassphrase(ctx, c, fresh); err != nil {
+	if k.newBytes, err = readPassphrase(c, fresh); err != nil {
 		return fmt.Errorf("new passphrase: %w", err)
 	}
 	warnOfSwap()
@@ -151,9 +151,6 @@ func runKeyAdd(c *cli.Context) error {
 		return err
 	}
 	slot := c.Int("key-slot")
-	if c.IsSet("key-slot") && slot < 0 {
-		return usagef("--key-slot must not be negative")
-	}
 	k, err := prepareKey(c, newKeyRequest{
 		old:   keyRequest{container: args[0], anySlot: true},
 		check: func(h *volume.Header) error { return checkFree(h, slot) },
@@ -198,11 +195,8 @@ func runKeyChange(c *cli.Context) error {
 	}
 	slot := c.Int("key-slot")
 	byVolumeKey := c.IsSet("volume-key-file")
-	switch {
-	case c.IsSet("key-slot") && slot < 0:
-		return usagef("--key-slot must not be negative")
-	case byVolumeKey && !c.IsSet("key-slot"):
-		return usagef("--volume-key-file says of no key slot that it is to be changed: --key-slot does")
+	if byVolumeKey && !c.IsSet("key-slot") {
+		return usagef("--volume-key-file needs --key-slot, to say what is changed")
 	}
 	k, err := prepareKey(c, newKeyRequest{
 		old: keyRequest{container: args[0], anySlot: byVolumeKey},

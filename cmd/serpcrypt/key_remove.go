@@ -36,11 +36,8 @@ func runKeyRemove(c *cli.Context) error {
 		return err
 	}
 	named := c.IsSet("key-slot")
-	switch {
-	case named && c.Int("key-slot") < 0:
-		return usagef("--key-slot must not be negative")
-	case !named && c.IsSet("volume-key-file"):
-		return usagef("--volume-key-file says of no key slot that it is to be removed: --key-slot does")
+	if !named && c.IsSet("volume-key-file") {
+		return usagef("--volume-key-file needs --key-slot, to say what is removed")
 	}
 	file, err := editContainer(c, path)
 	if err != nil {
@@ -76,7 +73,7 @@ func runKeyRemove(c *cli.Context) error {
 
 // slotToRemove finds the key slot that a passphrase opens.
 func slotToRemove(c *cli.Context, file *container, r keyRequest) (int, error) {
-	key, err := unlock(c.Context, c, file.headerStores(), r)
+	key, err := unlock(c, file.headerStores(), r)
 	if err != nil {
 		return volume.AnySlot, err
 	}
@@ -101,7 +98,7 @@ func checkRemaining(c *cli.Context, file *container, r keyRequest, slot int) err
 	if countSlots(header) == 0 || screen.quiet && !hasKeyFile {
 		return nil
 	}
-	key, err := unlock(c.Context, c, file.headerStores(), r)
+	key, err := unlock(c, file.headerStores(), r)
 	if err != nil {
 		return err
 	}

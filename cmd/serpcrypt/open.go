@@ -86,7 +86,7 @@ func tryPassphrase(c *cli.Context) error {
 		return err
 	}
 	defer file.close()
-	key, err := unlock(c.Context, c, file.stores(), keyRequest{container: args[0]})
+	key, err := unlock(c, file.stores(), keyRequest{container: args[0]})
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (o *opening) open(c *cli.Context) error {
 	}
 	o.state.Type, o.state.Cipher = header.Type, header.Cipher+"-"+header.Mode
 
-	key, err := unlock(c.Context, c, file.stores(), keyRequest{container: o.container})
+	key, err := unlock(c, file.stores(), keyRequest{container: o.container})
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func newImage(t *testing.T, path, fileSystem string) []byte {
 	if err := os.WriteFile(path, make([]byte, diskSizes[fileSystem]<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runCommand(t, exec.Command(mkfs, append(makers[fileSystem].arguments(commonSectorSize, ""), path)...)).must(t, 0)
+	runCommand(t, exec.Command(mkfs, append(makers[fileSystem].arguments(sectorSize, ""), path)...)).must(t, 0)
 	return []byte(content(t, path))
 }
 

@@ -139,8 +139,8 @@ func inTime(ctx context.Context, d time.Duration, derive func(context.Context) e
 // readPassphrase reads the key file if there is one, else asks on the
 // terminal if standard input is one, else takes its first line. checkKeyFlags
 // has found nothing wrong.
-func readPassphrase(ctx context.Context, c *cli.Context, r keyRequest) (*passphrase, error) {
-	p, err := findPassphrase(ctx, c, r)
+func readPassphrase(c *cli.Context, r keyRequest) (*passphrase, error) {
+	p, err := findPassphrase(c, r)
 	if err == nil && r.isNew && !screen.quiet {
 		p.warnOfNew()
 	}
@@ -160,7 +160,8 @@ func (p *passphrase) warnOfNew() {
 	}
 }
 
-func findPassphrase(ctx context.Context, c *cli.Context, r keyRequest) (*passphrase, error) {
+func findPassphrase(c *cli.Context, r keyRequest) (*passphrase, error) {
+	ctx := c.Context
 	var deadline time.Time
 	if d := timeout(c); d > 0 {
 		deadline = time.Now().Add(d)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,27 +131,14 @@ func (s slotCost) checkArgon2() error {
 
 // forSlot finds the parameters of a key slot that is to be added to a container,
 // whose volume key has keyBytes, and how long it will take to open.
-func (s slotCost) forSlot(ctx context.Context, h *volume.Header, keyBytes int) (volume.KeyParams, unlockTimes, error) {
-	p := volume.KeyParams{KDF: s.kdf, Hash: s.hash, Iterations: s.iterations}
+func (s slotCost) forSlot(ctx context.Context, h *volume.Header, keyBytes int) (p volume.KeyParams, times unlockTimes, err error) {
+	p = volume.KeyParams{KDF: s.kdf, Hash: s.hash, Iterations: s.iterations}
 	if s.kdf != volume.PBKDF2 {
-		cost, err := s.argon2(ctx)
-		if err != nil {
-			return p, unlockTimes{}, err
-		}
 		p.Iterations = 0
-		p.Argon2 = volume.Argon2Cost{Time: cost.Time, MemoryKiB: cost.Memory, Lanes: cost.CPUs}
-		here, err := cost.Estimate(ctx)
-		return p, unlockTimes{here.Seconds(), here.Seconds()}, err
+		p.Argon2, times, err = s.forArgon2(ctx)
+		return p, times, err
 	}
-	hash := s.hash
-	if hash == "" {
-		hash = h.Hash
-	}
-	d := estimation
-	if s.iterTime > 0 {
-		d = calibration
-	}
-	speeds, err := measureSpeeds(ctx, h.Cipher+"-"+h.Mode, hash, keyBytes, d)
+	speeds, err := s.measureSpeeds(ctx, h.Cipher+"-"+h.Mode, cmp.Or(s.hash, h.Hash), keyBytes)
 	if err != nil {
 		return p, unlockTimes{}, err
 	}
@@ -164,23 +152,14 @@ func (s slotCost) forSlot(ctx context.Context, h *volume.Header, keyBytes int) (
 
 // forContainer finds the parameters of the key slot that a container is made
 // with, and how long it will take to open.
-func (s slotCost) forContainer(ctx context.Context, p *volume.Params) (unlockTimes, error) {
+func (s slotCost) forContainer(ctx context.Context, p *volume.Params) (times unlockTimes, err error) {
 	p.KDF, p.Iterations = s.kdf, s.iterations
 	if s.kdf != volume.PBKDF2 {
-		cost, err := s.argon2(ctx)
-		if err != nil {
-			return unlockTimes{}, err
-		}
 		p.Iterations = 0
-		p.Argon2 = volume.Argon2Cost{Time: cost.Time, MemoryKiB: cost.Memory, Lanes: cost.CPUs}
-		here, err := cost.Estimate(ctx)
-		return unlockTimes{here.Seconds(), here.Seconds()}, err
+		p.Argon2, times, err = s.forArgon2(ctx)
+		return times, err
 	}
-	d := estimation
-	if s.iterTime > 0 {
-		d = calibration
-	}
-	speeds, err := measureSpeeds(ctx, p.Cipher, p.Hash, p.KeyBits/8, d)
+	speeds, err := s.measureSpeeds(ctx, p.Cipher, p.Hash, p.KeyBits/8)
 	if err != nil {
 		return unlockTimes{}, err
 	}
@@ -188,6 +167,25 @@ func (s slotCost) forContainer(ctx context.Context, p *volume.Params) (unlockTim
 		p.Iterations = speeds.here.Iterations(s.iterTime)
 	}
 	return speeds.times(p.Iterations, volume.DigestIterations(p.Iterations)), nil
+}
+
+// measureSpeeds takes longer where the iterations depend on it.
+func (s slotCost) measureSpeeds(ctx context.Context, cipher, hash string, keyBytes int) (unlockSpeeds, error) {
+	if s.iterTime > 0 {
+		return measureSpeeds(ctx, cipher, hash, keyBytes, calibration)
+	}
+	return measureSpeeds(ctx, cipher, hash, keyBytes, estimation)
+}
+
+// forArgon2 finds the costs of a key slot with Argon2, and how long it will take to
+// open.
+func (s slotCost) forArgon2(ctx context.Context) (volume.Argon2Cost, unlockTimes, error) {
+	a, err := s.argon2(ctx)
+	if err != nil {
+		return volume.Argon2Cost{}, unlockTimes{}, err
+	}
+	times, err := estimateArgon2(ctx, a)
+	return volume.Argon2Cost{Time: a.Time, MemoryKiB: a.Memory, Lanes: a.CPUs}, times, err
 }
 
 // cheapest sets costs that any container can have, for as long as those that are

@@ -145,7 +145,7 @@ func (r *resizing) resize(c *cli.Context) error {
 
 // checkLoss needs the key, to look at what would be cut off.
 func (r *resizing) checkLoss(c *cli.Context, request keyRequest) error {
-	key, err := unlock(c.Context, c, r.file.stores(), request)
+	key, err := unlock(c, r.file.stores(), request)
 	if err != nil {
 		return err
 	}
@@ -227,10 +227,10 @@ func (r *resizing) show(asJSON bool) error {
 		return printJSON(resizeDocument{r.path, r.old, r.new, r.newPayload})
 	}
 	if r.new == r.old && r.newPayload == r.oldPayload {
-		infof("%s has %s (%d bytes) already", r.path, formatSize(r.new), r.new)
+		infof("%s has %s already", r.path, formatExactly(r.new))
 		return nil
 	}
-	infof("%s has %s (%d bytes) now, with a payload of %s (%d bytes)", r.path, formatSize(r.new), r.new, formatSize(r.newPayload), r.newPayload)
+	infof("%s has %s now, with a payload of %s", r.path, formatExactly(r.new), formatExactly(r.newPayload))
 	if r.newPayload > r.oldPayload && !screen.quiet {
 		hintf("a file system inside keeps its size until it is told to grow, as by resize2fs on MOUNTPOINT/volume after open --raw")
 	}

@@ -17,7 +17,8 @@ var units = map[string]int64{
 	"T": 1 << 40, "TIB": 1 << 40, "TB": 1e12,
 }
 
-// sectorSize is the unit of places in a header, and of sector numbers.
+// sectorSize is the unit of places in a header and of sector numbers, and what all
+// programs take for granted.
 const sectorSize = 512 // bytes
 
 // parseSize reads "64M", "1G", "1GiB", "1GB" or a number of bytes.
@@ -37,6 +38,9 @@ func parseSize(s string) (int64, error) {
 func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
+
+// formatExactly is formatSize with the number of bytes.
+func formatExactly(n int64) string { return fmt.Sprintf("%s (%d bytes)", formatSize(n), n) }
 
 // formatSize writes a size for people: exactly where a unit fits, else with
 // one decimal.

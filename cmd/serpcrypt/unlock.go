@@ -25,7 +25,7 @@ func checkUnlockFlags(c *cli.Context, r keyRequest) error {
 	if err := checkKeyFlags(c, r); err != nil {
 		return err
 	}
-	if !r.anySlot && c.Int("key-slot") < 0 && c.IsSet("key-slot") {
+	if c.IsSet("key-slot") && c.Int("key-slot") < 0 {
 		return usagef("--key-slot must not be negative")
 	}
 	if !c.IsSet("volume-key-file") {
@@ -46,10 +46,10 @@ func checkUnlockFlags(c *cli.Context, r keyRequest) error {
 // give: another passphrase each time as long as it is wrong and the person sits
 // at a terminal. checkUnlockFlags has found nothing wrong. The caller closes the
 // key.
-func unlock(ctx context.Context, c *cli.Context, at volume.Stores, r keyRequest) (*volume.Key, error) {
+func unlock(c *cli.Context, at volume.Stores, r keyRequest) (*volume.Key, error) {
 	defer warnOfSwap()
 	if c.IsSet("volume-key-file") {
-		return readVolumeKey(ctx, c, at)
+		return readVolumeKey(c, at)
 	}
 	slot := volume.AnySlot
 	if !r.anySlot {
@@ -65,12 +65,12 @@ func unlock(ctx context.Context, c *cli.Context, at volume.Stores, r keyRequest)
 		return nil, noSlotError(r.container, slot)
 	}
 	for try := 1; ; try++ {
-		p, err := readPassphrase(ctx, c, r)
+		p, err := readPassphrase(c, r)
 		if err != nil {
 			return nil, err
 		}
 		var key *volume.Key
-		err = inTime(ctx, timeout(c), func(ctx context.Context) (err error) {
+		err = inTime(c.Context, timeout(c), func(ctx context.Context) (err error) {
 			key, err = volume.Unlock(ctx, at, p.Bytes(), slot, noteSlowSlot)
 			if errors.Is(err, volume.ErrPassphrase) && p.keyFile && fitsWithoutNewline(ctx, at, p.Bytes(), slot) {
 				err = withHint(err, hintNewline)
@@ -129,7 +129,7 @@ func fitsWithoutNewline(ctx context.Context, at volume.Stores, key []byte, slot 
 }
 
 // readVolumeKey reads the volume key from a file, which may hold more.
-func readVolumeKey(ctx context.Context, c *cli.Context, at volume.Stores) (key *volume.Key, err error) {
+func readVolumeKey(c *cli.Context, at volume.Stores) (key *volume.Key, err error) {
 	header, err := volume.ReadHeader(at)
 	if err != nil {
 		return nil, err
@@ -142,12 +142,12 @@ func readVolumeKey(ctx context.Context, c *cli.Context, at volume.Stores) (key *
 		}
 		sizes = spec.KeySizes()
 	}
-	b, err := readKeyFile(ctx, c.String("volume-key-file"), 0, int64(header.KeyBytes))
+	b, err := readKeyFile(c.Context, c.String("volume-key-file"), 0, int64(header.KeyBytes))
 	if err != nil {
 		return nil, err
 	}
 	defer b.Close()
-	err = inTime(ctx, timeout(c), func(ctx context.Context) error {
+	err = inTime(c.Context, timeout(c), func(ctx context.Context) error {
 		err := volume.ErrVolumeKey
 		for _, size := range sizes {
 			if errors.Is(err, volume.ErrVolumeKey) && size <= b.Len() {

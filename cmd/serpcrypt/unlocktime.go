@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"serpcrypt/kdf"
 	"serpcrypt/volume"
 )
 
@@ -33,6 +34,13 @@ func (s unlockSpeeds) times(iterations, digestIterations int) unlockTimes {
 		Here:       s.here.Time(iterations, digestIterations).Seconds(),
 		SingleLane: s.singleLane.Time(iterations, digestIterations).Seconds(),
 	}
+}
+
+// estimateArgon2 takes other tools to be no slower: Argon2 itself says how many
+// processors it can use.
+func estimateArgon2(ctx context.Context, a kdf.Argon2) (unlockTimes, error) {
+	d, err := a.Estimate(ctx)
+	return unlockTimes{d.Seconds(), d.Seconds()}, err
 }
 
 func (t unlockTimes) plus(more unlockTimes) unlockTimes {

@@ -75,7 +75,7 @@ type findings struct {
 // the container, that is the error, beside a report of all that can be told
 // without.
 func verifyFile(c *cli.Context, file *container, r keyRequest, o volume.Options) (*findings, error) {
-	key, err := unlock(c.Context, c, file.stores(), r)
+	key, err := unlock(c, file.stores(), r)
 	var fault *volume.FormatError
 	switch {
 	case errors.As(err, &fault): // which Verify finds, too, and all others
