@@ -158,7 +158,7 @@ func unfit(mode fs.FileMode) string {
 	case mode.IsRegular():
 		return ""
 	case mode.IsDir():
-		return "a directory holds no container"
+		return "a folder holds no container"
 	case mode&fs.ModeDevice != 0 && mode&fs.ModeCharDevice == 0:
 		return ""
 	}

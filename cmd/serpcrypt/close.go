@@ -18,6 +18,8 @@ import (
 	"serpcrypt/internal/procs"
 )
 
+const hintCheck = "serpcrypt verify --fsck checks the file system in it, before you rely on it"
+
 func closeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "close",
@@ -138,7 +140,7 @@ func (f openContainer) close(ctx context.Context, lazy bool) error {
 		return err
 	}
 	if syncErr != nil {
-		return failf(exitBad, "check the file system in it", "%s: the last changes are not on the disk: %w", f.state.Container, syncErr)
+		return failf(exitBad, hintCheck, "%s: the last changes are not on the disk: %w", f.state.Container, syncErr)
 	}
 	return nil
 }
@@ -153,7 +155,7 @@ func (f openContainer) closeDead() error {
 }
 
 func notClosedProperly(container, why string) error {
-	return failf(exitBad, "check the file system in it before you rely on it", "%s was not closed properly: %s", container, why)
+	return failf(exitBad, hintCheck, "%s was not closed properly: %s", container, why)
 }
 
 // unmount unmounts what people see; the server notices and does the rest.
@@ -189,7 +191,7 @@ func (f openContainer) unmount(lazy bool) (syncErr, err error) {
 		return nil, errors.Join(failf(exitBusy, "umount "+shellQuote(cover), "%s: %w", f.state.MountPoint, err), coverErr)
 	}
 	if errors.Is(err, unix.EBUSY) {
-		return nil, failf(exitBusy, "end them, or use --lazy", "%s is in use%s", f.state.MountPoint, usersText(filesOf(outer)))
+		return nil, failf(exitBusy, "end what uses it, or close it with --lazy", "%s is in use%s", f.state.MountPoint, usersText(filesOf(outer)))
 	}
 	if err != nil || lazy {
 		return syncErr, err

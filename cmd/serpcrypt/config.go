@@ -15,7 +15,7 @@ func configCommand() *cli.Command {
 		Flags: []cli.Flag{
 			headerFlag(),
 			&cli.StringFlag{Name: "label", Usage: "`TEXT` by which the container is found (LUKS2)"},
-			&cli.StringFlag{Name: "subsystem", Usage: "`TEXT` for who cares (LUKS2)"},
+			&cli.StringFlag{Name: "subsystem", Usage: "`TEXT` that says what the container is for (LUKS2)"},
 			&cli.StringFlag{Name: "uuid", Usage: "new `UUID`; empty: a random one"},
 		},
 		Action: runConfig,

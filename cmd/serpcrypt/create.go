@@ -32,7 +32,7 @@ func createCommand() *cli.Command {
 			&cli.IntFlag{Name: "key-size", Aliases: []string{"s"}, DefaultText: "the most that the cipher takes: 512 for xts", Usage: "`BITS` of the volume key"},
 			&cli.IntFlag{Name: "sector-size", DefaultText: "4096 if the payload is whole sectors of it, else 512", Usage: "encrypt in sectors of `BYTES`"},
 			&cli.StringFlag{Name: "label", Usage: "`TEXT` by which the container is found (LUKS2); the file system gets it, too"},
-			&cli.StringFlag{Name: "subsystem", Usage: "`TEXT` for who cares (LUKS2)"},
+			&cli.StringFlag{Name: "subsystem", Usage: "`TEXT` that says what the container is for (LUKS2)"},
 			&cli.IntFlag{Name: "key-slot", Aliases: []string{"S"}, Usage: "put the passphrase into key slot `N`"},
 			&cli.StringFlag{Name: "uuid", DefaultText: "random", Usage: "`UUID` of the container"},
 			&cli.StringFlag{Name: "volume-key-file", Usage: "take the volume key from `FILE` instead of making one"},

@@ -28,7 +28,7 @@ func hintFuse(err error) string {
 	case errors.Is(err, fusefs.ErrNoFuse):
 		return "load the kernel's module: modprobe fuse"
 	case errors.Is(err, fusefs.ErrNoHelper):
-		return "install fuse3, or work as root"
+		return hintInstall("fuse3") + ", or work as root"
 	case errors.Is(err, fusefs.ErrNoMtab):
 		return "as root: ln -s ../proc/self/mounts /etc/mtab"
 	case errors.Is(err, fusefs.ErrForbidden):

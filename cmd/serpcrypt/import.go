@@ -89,7 +89,7 @@ func openSource(source string, box *container) (*os.File, error) {
 	}
 	info, err := in.Stat()
 	if err == nil && info.IsDir() {
-		err = failf(exitBad, "", "%s is a directory", source)
+		err = failf(exitBad, "", "%s is a folder", source)
 	}
 	if err == nil && box.isSame(info) {
 		err = usagef("%s is the container itself", source)

@@ -157,9 +157,9 @@ func runKeyTest(c *cli.Context) error {
 	case c.Bool("json"):
 		return printJSON(keyTestDocument{path, slotOrNil(key.Slot)})
 	case key.Slot == volume.AnySlot:
-		infof("this is the volume key of %s", path)
+		infof("This is the volume key of %s", path)
 	default:
-		infof("key slot %d of %s opens", key.Slot, path)
+		infof("Key slot %d of %s opens", key.Slot, path)
 	}
 	return nil
 }

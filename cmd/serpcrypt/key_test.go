@@ -31,7 +31,7 @@ func opensSlot(t *testing.T, box, stdin string, slot int, flags ...string) {
 	switch {
 	case slot < 0 && o.code != exitPermission:
 		t.Errorf("exit code %d, want %d, for a key that should not open\n%s%s", o.code, exitPermission, o.stdout, o.stderr)
-	case slot >= 0 && !strings.Contains(o.stdout, fmt.Sprintf("key slot %d of ", slot)):
+	case slot >= 0 && !strings.Contains(o.stdout, fmt.Sprintf("Key slot %d of ", slot)):
 		t.Errorf("key slot %d does not open: %s%s", slot, o.stdout, o.stderr)
 	}
 }

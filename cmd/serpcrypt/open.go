@@ -245,7 +245,7 @@ func (o *opening) lookInside(file *container, key *volume.Key) (err error) {
 		return nil
 	}
 	if found == nil {
-		return failf(exitBad, hintRaw, "%s has no file system inside that is known", o.container)
+		return failf(exitBad, hintRaw, "%s holds no file system that is known", o.container)
 	}
 	o.chooseDriver(found)
 	return nil

@@ -30,7 +30,7 @@ func checkMountPoint(path string) error {
 		return withShareHint(fmt.Errorf("mount point: %w", err), path)
 	}
 	if !info.IsDir() {
-		return failf(exitBad, hintAnotherDir, "mount point %s is not a directory", path)
+		return failf(exitBad, hintAnotherDir, "mount point %s is not a folder", path)
 	}
 	names, err := os.ReadDir(path)
 	if err != nil {

@@ -127,10 +127,10 @@ func (o *opening) showPlaintext(why, hint string) {
 		hintf("%s", hint)
 	}
 	if len(o.options) > 0 {
-		warnf("nothing is done with the mount options %s", &o.options)
+		warnf("the mount options %s have no effect", &o.options)
 	}
 	if o.allowOther {
-		warnf("other users are not let in to the plaintext of all of it")
+		warnf("--allow-other has no effect: nobody else is let in to the whole plaintext")
 	}
 	o.allowOther = false
 	o.state.Raw = true

@@ -345,7 +345,7 @@ func TestNoFileSystem(t *testing.T) {
 	p.run(t, "serpcrypt import -q table box.luks").must(t, exitOK)
 	o := p.run(t, "serpcrypt open -o noatime box.luks box").must(t, exitOK)
 	want := "serpcrypt: warning: box.luks holds MBR, and no file system: " + p.home + "/box/volume is its plaintext\n" +
-		"serpcrypt: warning: nothing is done with the mount options noatime\n"
+		"serpcrypt: warning: the mount options noatime have no effect\n"
 	if o.stderr != want {
 		t.Errorf("open says\n%s", o.stderr)
 	}
@@ -367,7 +367,7 @@ func TestDriverMissing(t *testing.T) {
 	o := runCommand(t, open).must(t, exitOK)
 	want := "serpcrypt: warning: box.luks holds ext4, which nothing here mounts without root: " + p.home + "/box/volume is its plaintext\n" +
 		"serpcrypt: hint: install it (Debian, Ubuntu: apt-get install fuse2fs), or work as root\n" +
-		"serpcrypt: warning: other users are not let in to the plaintext of all of it\n"
+		"serpcrypt: warning: --allow-other has no effect: nobody else is let in to the whole plaintext\n"
 	if o.stderr != want || o.stdout != "-rw-------\n" {
 		t.Errorf("open says\n%s%s", o.stderr, o.stdout)
 	}

@@ -259,7 +259,7 @@ func readKeyFile(ctx context.Context, path string, offset, size int64) (*secret.
 		file = f
 	}
 	if info, err := file.Stat(); err == nil && info.IsDir() {
-		return nil, failf(exitBad, "", "key file %s is a directory", path)
+		return nil, failf(exitBad, "", "key file %s is a folder", path)
 	}
 	r := &interruptible{ctx: ctx, file: file}
 	if err := skipBytes(r, offset); err != nil {

@@ -132,7 +132,7 @@ func checkPrivate(path string) error {
 	case info.Mode()&fs.ModeSymlink != 0:
 		reason, remove = "it is a symbolic link", "rm "
 	case !info.IsDir():
-		reason, remove = "it is not a directory", "rm "
+		reason, remove = "it is not a folder", "rm "
 	case owner != os.Geteuid():
 		reason = fmt.Sprintf("it belongs to user %d", owner)
 	case info.Mode().Perm()&0o077 != 0:

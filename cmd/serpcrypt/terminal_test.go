@@ -263,7 +263,7 @@ func TestReadKeyFile(t *testing.T) {
 			}
 		})
 	}
-	if _, err := readKeyFile(context.Background(), t.TempDir(), 0, 0); err == nil || !strings.Contains(err.Error(), "is a directory") {
+	if _, err := readKeyFile(context.Background(), t.TempDir(), 0, 0); err == nil || !strings.Contains(err.Error(), "is a folder") {
 		t.Errorf("directory as key file: error %v", err)
 	}
 	if _, err := readKeyFile(context.Background(), t.TempDir()+"/none", 0, 0); !errors.Is(err, os.ErrNotExist) {

@@ -55,7 +55,7 @@ func newFsck(v *volume.Volume, container string) (*fsck, error) {
 		return nil, err
 	}
 	if found == nil {
-		return nil, failf(exitBad, "", "%s has no file system inside that is known, so --fsck has nothing to check", container)
+		return nil, failf(exitBad, "", "%s holds no file system that is known, so --fsck has nothing to check", container)
 	}
 	i := slices.IndexFunc(checkers, func(c checker) bool { return slices.Contains(c.fileSystems, found.Name) })
 	if i < 0 {

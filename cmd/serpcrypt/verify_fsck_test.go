@@ -208,7 +208,7 @@ func TestXFSRepairTellsOfItsLog(t *testing.T) {
 func TestFsckCannot(t *testing.T) {
 	needFuse(t)
 	o := serpcrypt(t, testPassphrase, "verify", "--fsck", newBox(t)).must(t, exitBad)
-	if !strings.Contains(o.stderr, "has no file system inside that is known, so --fsck has nothing to check") || o.stdout != "" {
+	if !strings.Contains(o.stderr, "holds no file system that is known, so --fsck has nothing to check") || o.stdout != "" {
 		t.Errorf("verify says\n%s%s", o.stdout, o.stderr)
 	}
 	if _, err := exec.LookPath("mksquashfs"); err == nil {
