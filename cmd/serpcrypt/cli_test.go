@@ -22,9 +22,7 @@ type outcome struct {
 // serpcrypt runs the program with stdin as its standard input.
 func serpcrypt(t *testing.T, stdin string, args ...string) outcome {
 	t.Helper()
-	cmd := exec.Command("serpcrypt", args...)
-	cmd.Stdin = strings.NewReader(stdin)
-	return runCommand(t, cmd)
+	return runIn(t, "", stdin, args...)
 }
 
 func runCommand(t *testing.T, cmd *exec.Cmd) outcome {
@@ -103,4 +101,42 @@ func readHeaderOf(path string) (*volume.Header, error) {
 	}
 	defer f.Close()
 	return volume.ReadHeader(volume.Attached(f))
+}
+
+// commandIn is the program in a folder.
+func commandIn(folder, stdin string, args ...string) *exec.Cmd {
+	cmd := exec.Command("serpcrypt", args...)
+	cmd.Dir = folder
+	cmd.Stdin = strings.NewReader(stdin)
+	return cmd
+}
+
+// runIn runs the program in a folder.
+func runIn(t *testing.T, folder, stdin string, args ...string) outcome {
+	t.Helper()
+	return runCommand(t, commandIn(folder, stdin, args...))
+}
+
+// names lists what is in a folder.
+func names(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return strings.Join(all, " ")
+}
+
+// content returns what is in a file.
+func content(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }

@@ -75,11 +75,11 @@ func TestCloseSyncs(t *testing.T) {
 	container := filepath.Join("disk", fusefs.FileName)
 
 	for _, c := range []struct{ kind, file string }{{"file system", "box/file"}, {"raw", "box/volume"}} {
-		open := []string{"open", "-d", "key", container, "box"}
+		open := []string{"serpcrypt", "open", "-d", "key", container, "box"}
 		if c.kind == "raw" {
 			open = append(open, "--raw")
 		}
-		s.run("serpcrypt", open...)
+		s.run(open...)
 		s.run("dd", "if=/dev/urandom", "of="+c.file, "bs=64K", "count=16", "conv=notrunc,fsync", "status=none")
 		if unsynced, syncs := disk.counts(); unsynced != 0 || syncs == 0 {
 			t.Errorf("%s: after fsync, %d bytes are not on the disk, which synced %d times", c.kind, unsynced, syncs)

@@ -23,54 +23,15 @@ func newClosable(t *testing.T) *openSession {
 	return s
 }
 
-// start runs a program in the background, until the test is done at the latest.
-func (s *openSession) start(program string, args ...string) *exec.Cmd {
-	s.t.Helper()
-	cmd := exec.Command(program, args...)
-	cmd.Dir = s.dir
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
-		_ = cmd.Wait()
-	})
-	return cmd
-}
-
-func (s *openSession) outcome(program string, args ...string) outcome {
-	cmd := exec.Command(program, args...)
-	cmd.Dir = s.dir
-	return runCommand(s.t, cmd)
-}
-
-func (s *openSession) waitFor(name string) {
-	s.t.Helper()
-	for range 1000 {
-		if exists(s.path(name)) {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	s.t.Fatalf("%s does not appear", name)
-}
-
-func (s *openSession) nothingLeft() {
-	s.t.Helper()
-	if left := leftovers(s.dir); len(left) > 0 {
-		s.t.Errorf("left behind: %s", strings.Join(left, ", "))
-	}
-}
-
 // TestCloseTogether: several at once all wait for the end.
 func TestCloseTogether(t *testing.T) {
 	s := newClosable(t)
 	for _, how := range []string{"", "--raw"} {
-		open := []string{"open", "-d", "key", "box.luks", "box"}
+		open := []string{"serpcrypt", "open", "-d", "key", "box.luks", "box"}
 		if how != "" {
 			open = append(open, how)
 		}
-		s.run("serpcrypt", open...)
+		s.run(open...)
 		var closing []*exec.Cmd
 		for range 4 {
 			closing = append(closing, s.start("serpcrypt", "close", "box"))
@@ -172,13 +133,13 @@ func TestCloseSeesOtherNamespaces(t *testing.T) {
 	s := newClosable(t)
 	needNamespaces(t)
 	for _, how := range []string{"", "--raw"} {
-		open := []string{"open", "-d", "key", "box.luks", "box"}
+		open := []string{"serpcrypt", "open", "-d", "key", "box.luks", "box"}
 		if how != "" {
 			open = append(open, how)
 		}
-		s.run("serpcrypt", open...)
+		s.run(open...)
 		words := inNamespace(s.dir, ": > ready"+how+"; exec sleep 1000")
-		holder := s.start(words[0], words[1:]...)
+		holder := s.start(words...)
 		s.waitFor("ready" + how)
 		o := s.outcome("serpcrypt", "close", "box").must(t, exitBusy)
 		want := fmt.Sprintf("box is unmounted, but not for sleep (%d) in another mount namespace", holder.Process.Pid)
@@ -187,13 +148,7 @@ func TestCloseSeesOtherNamespaces(t *testing.T) {
 		}
 		_ = holder.Process.Kill()
 		_ = holder.Wait()
-		for range 500 {
-			if len(leftovers(s.dir)) == 0 {
-				break
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-		s.nothingLeft()
+		s.clean()
 	}
 }
 
@@ -203,7 +158,7 @@ func TestCloseFromOutside(t *testing.T) {
 	s := newClosable(t)
 	needNamespaces(t)
 	words := inNamespace(s.dir, "serpcrypt open -d key box.luks box")
-	s.run(words[0], words[1:]...)
+	s.run(words...)
 	o := s.outcome("serpcrypt", "close", "box").must(t, exitBusy)
 	if !strings.Contains(o.stderr, "box.luks is open in another mount namespace") {
 		t.Errorf("close says\n%s", o.stderr)

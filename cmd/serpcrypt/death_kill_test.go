@@ -5,108 +5,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"serpcrypt/internal/faultfs"
-	"serpcrypt/internal/mounts"
 	"serpcrypt/internal/skip"
 )
-
-// hangLimit is how long anything may take that must not hang.
-const hangLimit = 2 * time.Minute
-
-// within runs do, which must not hang.
-func (s *openSession) within(what string, do func() error) error {
-	s.t.Helper()
-	done := make(chan error, 1)
-	go func() { done <- do() }()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(hangLimit):
-		s.abortRequests()
-		s.t.Fatalf("%s hangs", what)
-		return nil
-	}
-}
-
-// abortRequests fails all that wait for a server, which not even SIGKILL may reach.
-func (s *openSession) abortRequests() {
-	below, err := mounts.Below(s.dir)
-	if err != nil {
-		s.t.Error(err)
-	}
-	for _, m := range below {
-		_ = unix.Unmount(m, unix.MNT_FORCE) // it may stay mounted, but with no server
-	}
-}
-
-// ends runs a command that ends with an exit code and never hangs.
-func (s *openSession) ends(code int, args ...string) outcome {
-	s.t.Helper()
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Dir = s.dir
-	cmd.WaitDelay = time.Second
-	hangs := time.AfterFunc(hangLimit, func() {
-		cmd.Process.Kill()
-		s.abortRequests()
-	})
-	o := runCommand(s.t, cmd)
-	if !hangs.Stop() {
-		s.t.Fatalf("%v hangs\n%s", args, o.stderr)
-	}
-	if o.code != code {
-		s.t.Fatalf("%v: exit code %d, want %d\n%s%s", args, o.code, code, o.stdout, o.stderr)
-	}
-	return o
-}
-
-// theOpen returns the only container that is open.
-func (s *openSession) theOpen() openContainer {
-	s.t.Helper()
-	found, err := findOpen()
-	if err != nil || len(found) != 1 {
-		s.t.Fatalf("open are %+v, %v", found, err)
-	}
-	return found[0]
-}
-
-// killServer kills the server of the only container that is open.
-func (s *openSession) killServer() {
-	s.t.Helper()
-	f := s.theOpen()
-	if err := syscall.Kill(f.state.PID, syscall.SIGKILL); err != nil {
-		s.t.Fatal(err)
-	}
-	for start := time.Now(); f.entry.alive(); time.Sleep(time.Millisecond) {
-		if time.Since(start) > hangLimit {
-			s.t.Fatal("the server cannot be killed")
-		}
-	}
-}
-
-// clean checks that nothing of ours is left, but the mounts at those places.
-func (s *openSession) clean(except ...string) {
-	s.t.Helper()
-	var left []string
-	for range 100 { // a server that has let go of its lock may still be ending
-		left = slices.DeleteFunc(leftovers(s.dir), func(l string) bool {
-			return slices.ContainsFunc(except, func(place string) bool { return l == "the mount at "+s.path(place) })
-		})
-		if len(left) == 0 {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	s.t.Fatalf("left behind: %s", strings.Join(left, ", "))
-}
 
 // mortal is a container whose server dies.
 type mortal struct {
@@ -128,12 +33,7 @@ func newMortal(t *testing.T, raw, losesPower bool, options ...string) *mortal {
 	m := &mortal{openSession: newOpenSession(t), raw: raw, box: "box.luks", random: rand.New(rand.NewPCG(seed, 0))}
 	if losesPower {
 		m.box, m.keptOpen = "disk/box.luks", []string{"disk"}
-		for _, folder := range []string{"store", "disk"} {
-			if err := os.Mkdir(m.path(folder), 0o700); err != nil {
-				t.Fatal(err)
-			}
-		}
-		m.disk = faultfs.Start(t, m.path("store"), m.path("disk"))
+		m.disk = m.badDisk()
 	}
 	create := []string{"serpcrypt", "create", "--size", "40M", "--pbkdf-force-iterations", "1000", "-d", "key", m.box}
 	if !raw {

@@ -70,8 +70,7 @@ func TestDeathOfOpen(t *testing.T) {
 // killOpen kills an open, and its server, if it is not faster.
 func (s *openSession) killOpen(open []string, after time.Duration, serverToo bool) (killed bool) {
 	s.t.Helper()
-	cmd := exec.Command(open[0], open[1:]...)
-	cmd.Dir = s.dir
+	cmd := s.command(open...)
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -94,23 +93,6 @@ func (s *openSession) killOpen(open []string, after time.Duration, serverToo boo
 		s.ends(0, "serpcrypt", "close", "box")
 	}
 	return false
-}
-
-// eventually runs a command until it succeeds; for some time the container may be
-// in use.
-func (s *openSession) eventually(args ...string) {
-	s.t.Helper()
-	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		cmd := exec.Command(args[0], args[1:]...)
-		cmd.Dir = s.dir
-		o := runCommand(s.t, cmd)
-		if o.code == 0 {
-			return
-		}
-		if o.code != exitBusy || time.Since(start) > hangLimit {
-			s.t.Fatalf("%v: exit code %d\n%s", args, o.code, o.stderr)
-		}
-	}
 }
 
 // leftLater returns what is left when servers have had time to clean up, and close

@@ -54,17 +54,6 @@ func payload(t *testing.T, box string) int64 {
 	return h.PayloadOffset
 }
 
-// openFile opens a file of the session, until the test ends or it is closed.
-func (s *openSession) openFile(name string) *os.File {
-	s.t.Helper()
-	file, err := os.OpenFile(s.path(name), os.O_RDWR, 0)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() { file.Close() })
-	return file
-}
-
 // readsBlocks reads n blocks at once.
 func readsBlocks(file *os.File, first, n int) error {
 	_, err := file.ReadAt(make([]byte, n*deathBlock), int64(first)*deathBlock)

@@ -13,28 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func names(t *testing.T, dir string) string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []string
-	for _, e := range entries {
-		all = append(all, e.Name())
-	}
-	return strings.Join(all, " ")
-}
-
-func content(t *testing.T, path string) string {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
 func TestNewFile(t *testing.T) {
 	for kind, create := range map[string]func(string) (*newFile, error){"unnamed": createUnnamed, "hidden": createHidden} {
 		t.Run(kind, func(t *testing.T) {

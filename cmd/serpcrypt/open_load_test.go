@@ -15,38 +15,6 @@ import (
 	"serpcrypt/volume"
 )
 
-// openSession is a folder to run the program in: with a runtime folder of its
-// own, a file key with a passphrase, and a mount point box.
-type openSession struct {
-	t   *testing.T
-	dir string
-}
-
-func newOpenSession(t *testing.T) *openSession {
-	t.Helper()
-	needMounts(t)
-	s := &openSession{t, openFolder(t)}
-	if err := os.WriteFile(s.path("key"), []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(s.path("box"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(runtimeDirEnv, s.path("run"))
-	return s
-}
-
-func (s *openSession) path(name string) string { return filepath.Join(s.dir, name) }
-
-func (s *openSession) run(program string, args ...string) {
-	s.t.Helper()
-	cmd := exec.Command(program, args...)
-	cmd.Dir = s.dir
-	if output, err := cmd.CombinedOutput(); err != nil {
-		s.t.Fatalf("%v: %v\n%s", cmd.Args, err, output)
-	}
-}
-
 // TestOpenTree keeps a real tree of files in a container.
 func TestOpenTree(t *testing.T) {
 	s := newOpenSession(t)
@@ -78,10 +46,7 @@ func TestOpenMemory(t *testing.T) {
 	s := newOpenSession(t)
 	s.run("serpcrypt", "create", "--sparse", "--size", fmt.Sprint(pieces*piece+(4<<20)), "--pbkdf-force-iterations", "1000", "-d", "key", "box.luks")
 	s.run("serpcrypt", "open", "--raw", "-d", "key", "box.luks", "box")
-	found, err := findOpen()
-	if err != nil || len(found) != 1 {
-		t.Fatalf("open are %+v, %v", found, err)
-	}
+	f := s.theOpen()
 	file, err := os.OpenFile(s.path("box/volume"), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +69,7 @@ func TestOpenMemory(t *testing.T) {
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
-	peak := peakMemory(t, found[0].state.PID)
+	peak := peakMemory(t, f.state.PID)
 	t.Logf("most memory: %d KiB", peak)
 	if peak == 0 || peak >= most {
 		t.Errorf("the server took %d KiB, at most %d are right", peak, most)
@@ -139,12 +104,9 @@ func TestOpenSecrets(t *testing.T) {
 	}
 	s.run("serpcrypt", "create", "--sparse", "--size", "4M", "--pbkdf-force-iterations", "1000", "-d", "key", "box.luks")
 	s.run("serpcrypt", "open", "--raw", "-d", "key", "box.luks", "box")
-	found, err := findOpen()
-	if err != nil || len(found) != 1 {
-		t.Fatalf("open are %+v, %v", found, err)
-	}
-	process := fmt.Sprintf("/proc/%d/", found[0].state.PID)
-	for _, path := range []string{process + "cmdline", process + "environ", found[0].entry.statePath()} {
+	f := s.theOpen()
+	process := fmt.Sprintf("/proc/%d/", f.state.PID)
+	for _, path := range []string{process + "cmdline", process + "environ", f.entry.statePath()} {
 		text, err := os.ReadFile(path)
 		if err != nil && os.Geteuid() != 0 {
 			continue // not even its own user may look

@@ -15,7 +15,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"serpcrypt/internal/fusefs"
-	"serpcrypt/internal/loopdev"
 	"serpcrypt/internal/mounts"
 	"serpcrypt/internal/procs"
 	"serpcrypt/internal/skip"
@@ -189,33 +188,6 @@ func copyProgram(t *testing.T, to, from string, mode os.FileMode) {
 	if output, err := exec.Command("install", "-m", fmt.Sprintf("%o", mode), from, to).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
-}
-
-// leftovers lists what of ours is left in dir: mounts, loop devices, servers.
-func leftovers(dir string) (left []string) {
-	below, err := mounts.Below(dir)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	for _, m := range below {
-		left = append(left, "the mount at "+m)
-	}
-	devices, err := loopdev.FindBelow(dir)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	for _, device := range devices {
-		left = append(left, "the loop device "+device)
-	}
-	entries, _ := filepath.Glob(filepath.Join(dir, "run", "*", "*"))
-	if top, _ := filepath.Glob(filepath.Join(dir, "*", "run", "*", "*")); len(top) > 0 {
-		entries = append(entries, top...)
-	}
-	left = append(left, entries...)
-	if servers := procs.Using(filepath.Join(dir, "run")); len(servers) > 0 {
-		left = append(left, procs.Join(servers))
-	}
-	return left
 }
 
 // takeAway returns the leftovers in dir, after some time of grace, and takes

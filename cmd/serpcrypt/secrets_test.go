@@ -229,13 +229,3 @@ func (s *search) searchCore(t *testing.T, path string) {
 		t.Errorf("a core dump of %d bytes is none", size)
 	}
 }
-
-// server returns the process of the one container that is open.
-func (s *openSession) server() int {
-	s.t.Helper()
-	found, err := findOpen()
-	if err != nil || len(found) != 1 || !found[0].alive {
-		s.t.Fatalf("open are %+v, %v", found, err)
-	}
-	return found[0].state.PID
-}

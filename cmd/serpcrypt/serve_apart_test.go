@@ -25,11 +25,8 @@ func TestKillDuringSync(t *testing.T) {
 	s := newOpenSession(t)
 	s.run("serpcrypt", "create", "--sparse", "--size", "400M", "--fs", "ext4", "--pbkdf-force-iterations", "1000", "-d", "key", "box.luks")
 	s.run("serpcrypt", "open", "-d", "key", "box.luks", "box")
-	found, err := findOpen()
-	if err != nil || len(found) != 1 {
-		t.Fatalf("open are %+v, %v", found, err)
-	}
-	server := found[0].state.PID
+	f := s.theOpen()
+	server := f.state.PID
 	// It keeps the file system in use, and the sync busy.
 	holder := exec.Command("sh", "-c", "while dd if=/dev/zero of=data bs=1M count=300 conv=notrunc; do :; done")
 	holder.Dir = s.path("box")
@@ -54,15 +51,13 @@ func TestKillDuringSync(t *testing.T) {
 	if err := syscall.Kill(server, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); found[0].entry.alive(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); f.entry.alive(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the killed server does not die: %s", processState(server))
 		}
 	}
 	end()
-	cmd := exec.Command("timeout", "-k", "1", "30", "serpcrypt", "close", "box")
-	cmd.Dir = s.dir
-	runCommand(t, cmd).must(t, exitBad)
+	s.outcome("timeout", "-k", "1", "30", "serpcrypt", "close", "box").must(t, exitBad)
 }
 
 // syncing reports whether a process or a child of it syncs a file system.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -30,9 +29,7 @@ func TestWarnOfSwap(t *testing.T) {
 		"open -d key box.luks box",
 	} {
 		const script = `ulimit -l 0 && exec setpriv --bounding-set=-ipc_lock serpcrypt "$@"`
-		cmd := exec.Command("sh", append([]string{"-c", script, "sh"}, strings.Fields(command)...)...)
-		cmd.Dir = s.dir
-		o := runCommand(t, cmd).must(t, 0)
+		o := s.outcome(append([]string{"sh", "-c", script, "sh"}, strings.Fields(command)...)...).must(t, 0)
 		if strings.Count(o.stderr, "warning: memory for keys cannot be locked") != 1 || !strings.Contains(o.stderr, "use encrypted swap space") {
 			t.Errorf("%s says\n%s", command, o.stderr)
 		}
