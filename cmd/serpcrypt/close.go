@@ -126,10 +126,12 @@ func (f openContainer) close(ctx context.Context, lazy bool) error {
 		return err
 	}
 	defer life.close()
-	if !life.alive() {
-		if f.alive { // just before; perhaps it has been closed in between
-			return f.reportEnd(life)
-		}
+	switch {
+	case life == nil && f.alive: // just before: somebody else has closed it, and was told how it ended
+		return notOpen(f.state.MountPoint)
+	case !life.alive() && f.alive:
+		return f.reportEnd(life)
+	case !life.alive():
 		return f.closeDead()
 	}
 	syncErr, err := f.unmount(lazy)

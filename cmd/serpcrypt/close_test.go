@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -109,6 +110,27 @@ func TestCloseWhileOpening(t *testing.T) {
 	s.outcome("serpcrypt", "close", "--all").must(t, 0)
 	if exists(entry.path) {
 		t.Error("what was never open is not cleaned up")
+	}
+}
+
+// TestCloseTooLate: somebody else closes it when it has just been found.
+func TestCloseTooLate(t *testing.T) {
+	folder := testRuntime(t)
+	e, lock, err := folder.newEntry(openState{Container: "/c", MountPoint: "/m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := e.load()
+	if err != nil || f == nil || !f.alive {
+		t.Fatalf("open is %+v, %v", f, err)
+	}
+	lock.Close()
+	if err := e.remove(); err != nil {
+		t.Fatal(err)
+	}
+	err = f.close(context.Background(), false)
+	if code, _ := explain(err); err == nil || err.Error() != "/m is not open" || code != exitBad {
+		t.Errorf("it says %v, exit code %d", err, code)
 	}
 }
 

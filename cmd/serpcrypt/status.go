@@ -85,10 +85,12 @@ func matchOpen(found []openContainer, name string) ([]openContainer, error) {
 		matches = sameFile(found, name)
 	}
 	if len(matches) == 0 {
-		return nil, failf(exitBad, "serpcrypt status shows what is open", "%s is not open", name)
+		return nil, notOpen(name)
 	}
 	return matches, nil
 }
+
+func notOpen(name string) error { return failf(exitBad, hintBusy, "%s is not open", name) }
 
 // sameFile finds a container by another name of the same file.
 func sameFile(found []openContainer, name string) []openContainer {
