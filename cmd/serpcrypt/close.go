@@ -86,21 +86,6 @@ func runClose(c *cli.Context) error {
 	return reportAllButLast(errs)
 }
 
-// findOpening returns the containers that are about to be open.
-func findOpening() ([]openContainer, error) {
-	entries, err := findEntries()
-	if err != nil {
-		return nil, err
-	}
-	var opening []openContainer
-	for _, e := range entries {
-		if s, err := e.readState(); err == nil && s.Opening && e.alive() {
-			opening = append(opening, openContainer{entry: e, state: s})
-		}
-	}
-	return opening, nil
-}
-
 func refuseOpening(opening []openContainer) (errs []error) {
 	for _, f := range opening {
 		errs = append(errs, failf(exitBusy, "try again when it is open", "%s is just being opened", f.state.Container))

@@ -56,7 +56,7 @@ func runErase(c *cli.Context) error {
 	if err := volume.Erase(c.Context, file.header); err != nil {
 		return withEraseHint(err, header)
 	}
-	if open := whereOpenNow(path); open != "" {
+	if open := whereOpen(path); open != "" {
 		warnf("%s stays open at %s until it is closed", path, open)
 	}
 	if c.Bool("json") {
@@ -73,13 +73,4 @@ func withEraseHint(err error, h *volume.Header) error {
 		return withHint(err, "nothing has been destroyed: serpcrypt repair knows where key slots lie, and mends that")
 	}
 	return err
-}
-
-// whereOpenNow is whereOpen for a path as a person calls it.
-func whereOpenNow(path string) string {
-	resolved, err := resolvePath(path)
-	if err != nil {
-		return ""
-	}
-	return whereOpen(resolved)
 }

@@ -48,21 +48,6 @@ func checkMountPoint(path string) error {
 	return nil
 }
 
-// whereOpen returns where a container is open, as far as this user can see, or
-// "". What goes wrong on the way only makes the message shorter.
-func whereOpen(container string) string {
-	found, err := findOpen()
-	if err != nil {
-		return ""
-	}
-	for _, f := range found {
-		if f.state.Container == container && f.alive {
-			return f.state.MountPoint
-		}
-	}
-	return ""
-}
-
 // removeDead cleans up after servers that died with the container or at the
 // mount point of s.
 func removeDead(s openState) error {

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -21,90 +19,6 @@ func statusCommand() *cli.Command {
    serpcrypt status --json box.luks`,
 		Action: runStatus,
 	}
-}
-
-// openContainer is an entry of the runtime folder.
-type openContainer struct {
-	entry runEntry
-	state openState
-	alive bool
-}
-
-// findEntries returns what is in the runtime folder, if there is one.
-func findEntries() ([]runEntry, error) {
-	folder, exists, err := findRuntimeFolder()
-	if err != nil || !exists {
-		return nil, err
-	}
-	return folder.entries()
-}
-
-// findOpen returns the containers that this user has open, the oldest first,
-// and those whose server died. It touches no mount.
-func findOpen() ([]openContainer, error) {
-	entries, err := findEntries()
-	if err != nil {
-		return nil, err
-	}
-	var found []openContainer
-	for _, e := range entries {
-		f, err := e.load()
-		if err != nil {
-			return nil, err
-		}
-		if f != nil {
-			found = append(found, *f)
-		}
-	}
-	slices.SortFunc(found, func(a, b openContainer) int { return a.state.Since.Compare(b.state.Since) })
-	return found, nil
-}
-
-// why says what is wrong with a container whose server no longer lives.
-func (f openContainer) why() string {
-	if f.state.Failure != "" {
-		return f.state.Failure
-	}
-	return "its server died, and what had not been synced is lost"
-}
-
-// matchOpen returns the open containers that name, the path of a mount point,
-// a container or a loop device, stands for.
-func matchOpen(found []openContainer, name string) ([]openContainer, error) {
-	path, err := resolvePath(name)
-	if err != nil {
-		path = name
-	}
-	var matches []openContainer
-	for _, f := range found {
-		if path == f.state.MountPoint || path == f.state.Container || f.state.Loop != "" && path == f.state.Loop {
-			matches = append(matches, f)
-		}
-	}
-	if len(matches) == 0 {
-		matches = sameFile(found, name)
-	}
-	if len(matches) == 0 {
-		return nil, notOpen(name)
-	}
-	return matches, nil
-}
-
-func notOpen(name string) error { return failf(exitBad, hintBusy, "%s is not open", name) }
-
-// sameFile finds a container by another name of the same file.
-func sameFile(found []openContainer, name string) []openContainer {
-	info, err := os.Stat(name)
-	if err != nil || info.IsDir() {
-		return nil
-	}
-	var matches []openContainer
-	for _, f := range found {
-		if other, err := os.Stat(f.state.Container); err == nil && os.SameFile(info, other) {
-			matches = append(matches, f)
-		}
-	}
-	return matches
 }
 
 func runStatus(c *cli.Context) error {
@@ -130,31 +44,12 @@ func runStatus(c *cli.Context) error {
 	return nil
 }
 
-// health is the word for how an entry is.
-func (f openContainer) health() string {
-	switch {
-	case f.alive && !f.state.Raw && f.unmounted():
-		return "closing"
-	case f.alive:
-		return "open"
-	case f.state.Failure != "":
-		return "failed"
-	}
-	return "dead"
-}
-
 // mode is how the container may be used.
 func (s openState) mode() string {
 	if s.ReadOnly {
 		return "read-only"
 	}
 	return "read/write"
-}
-
-// unmounted reports whether only the server is left: files may be in use yet.
-func (f openContainer) unmounted() bool {
-	m, err := f.entry.outerMount(f.state)
-	return err == nil && m == nil
 }
 
 func printStatusJSON(found []openContainer) error {
