@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"serpcrypt/internal/fsprobe"
 	"serpcrypt/internal/fusefs"
@@ -82,36 +79,6 @@ func findMkfs(name string) (string, error) {
 		return path, nil
 	}
 	return "", failf(exitUsage, "install the package that has "+program, "no program makes file system %s: %s is not installed", name, program)
-}
-
-// checkFuse mounts for a moment, so that what is missing is known before the
-// payload is filled or read, and not an hour later.
-func checkFuse() error {
-	return withFuse(noVolume{}, fusefs.Options{}, func(*fusefs.Server, string) error { return nil })
-}
-
-// noVolume has no content.
-type noVolume struct{}
-
-func (noVolume) ReadAt([]byte, int64) (int, error)  { return 0, io.EOF }
-func (noVolume) WriteAt([]byte, int64) (int, error) { return 0, syscall.ENOSPC }
-func (noVolume) Sync() error                        { return nil }
-func (noVolume) Size() int64                        { return 0 }
-func (noVolume) Discard(int64, int64) error         { return nil }
-
-// withFuse calls use with the path of a file that is v, in a private folder.
-func withFuse(v fusefs.Volume, o fusefs.Options, use func(server *fusefs.Server, path string) error) (err error) {
-	dir, err := os.MkdirTemp("", "serpcrypt-volume-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.Remove(dir)) }()
-	server, err := fusefs.Mount(dir, v, o)
-	if err != nil {
-		return explainFuse(err)
-	}
-	defer func() { err = errors.Join(err, server.Unmount()) }()
-	return use(server, filepath.Join(dir, fusefs.FileName))
 }
 
 // makeFileSystem runs mkfs, the program, over v.

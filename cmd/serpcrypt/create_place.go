@@ -136,29 +136,33 @@ func placeOnDevice(ctx context.Context, want *placeRequest) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = func() error {
-		if want.size != unsaid && want.sizeFlag != "" {
-			return usagef("%s is for files: a container on a block device takes all of it", want.sizeFlag)
-		}
-		size, err := device.Size()
-		if err != nil {
-			return err
-		}
-		if err := want.checkSize(size); err != nil {
-			return err
-		}
-		if found, err := fsprobe.Probe(device); err != nil {
-			return err
-		} else if found != nil && !want.force {
-			return failf(exitBusy, hintForce, "%s holds %s", want.path, found.Name)
-		}
-		return confirmLoss(ctx, want.path, device)
-	}()
+	err = want.checkDevice(device)
+	if err == nil {
+		err = confirmLoss(ctx, want.path, device)
+	}
 	if err != nil {
 		device.Close()
 		return nil, err
 	}
 	return &place{store: device}, nil
+}
+
+func (want *placeRequest) checkDevice(device *volume.File) error {
+	if want.size != unsaid && want.sizeFlag != "" {
+		return usagef("%s is for files: a container on a block device takes all of it", want.sizeFlag)
+	}
+	size, err := device.Size()
+	if err != nil {
+		return err
+	}
+	if err := want.checkSize(size); err != nil {
+		return err
+	}
+	found, err := fsprobe.Probe(device)
+	if err == nil && found != nil && !want.force {
+		err = failf(exitBusy, hintForce, "%s holds %s", want.path, found.Name)
+	}
+	return err
 }
 
 // confirmLoss asks before something is lost: for a file if it holds what is

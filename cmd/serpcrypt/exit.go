@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"serpcrypt/kdf"
 	"serpcrypt/volume"
 	"serpcrypt/volume/luks2"
@@ -50,11 +48,6 @@ func withHint(err error, hint string) error {
 	}
 	return &failure{hint: hint, err: err}
 }
-
-// signalError is why a context ended when a signal asked for it.
-type signalError struct{ signal syscall.Signal }
-
-func (e *signalError) Error() string { return "interrupted by " + unix.SignalName(e.signal) }
 
 // explain says with which code the program ends after err, and what the person
 // can do about it ("" if there is nothing to say).

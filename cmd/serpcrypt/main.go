@@ -6,11 +6,9 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/signal"
 	"regexp"
 	"runtime/debug"
 	"strings"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -47,29 +45,6 @@ func run(args []string) int {
 	report(err)
 	code, _ := explain(err)
 	return code
-}
-
-// untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP
-// cancels, with a *signalError as its cause. A second one ends the program.
-func untilSignal() (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(s) { // by nohup, or a shell's background job
-			signal.Notify(signals, s)
-		}
-	}
-	go func() {
-		s, ok := <-signals
-		if ok {
-			signal.Stop(signals)
-			cancel(&signalError{s.(syscall.Signal)})
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		cancel(nil)
-	}
 }
 
 func newApp() *cli.App {

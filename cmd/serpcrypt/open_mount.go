@@ -1,23 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"serpcrypt/internal/fusefs"
 	"serpcrypt/internal/loopdev"
 )
-
-const hintAllowOther = "have the administrator put user_allow_other into /etc/fuse.conf"
 
 // mountFileSystem mounts the file system inside the volume that server shows.
 func (o *opening) mountFileSystem(ctx context.Context, e runEntry, server *serverProcess) error {
@@ -140,16 +135,9 @@ func (o *opening) runMounter(ctx context.Context, e runEntry, program string, ar
 		return failf(exitBad, hintInstall(program), "%s is not installed", program)
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	// Ctrl-C reaches it through the context only.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = 5 * time.Second
 	cmd.Dir = "/"
-	debugf("run %s", strings.Join(cmd.Args, " "))
-	err = cmd.Run()
-	text := strings.TrimSpace(said.String())
-	debugf("%s says: %s", program, text)
+	text, err := runProgram(cmd)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -180,19 +168,3 @@ func (o *opening) runMounter(ctx context.Context, e runEntry, program string, ar
 // withoutJournal is the mount option with which the kernel leaves a journal alone:
 // to replay it, also on a read-only mount, it has to write.
 var withoutJournal = map[string]string{"ext3": "noload", "ext4": "noload", "xfs": "norecovery"}
-
-// hintInstall names the package that has what is missing.
-func hintInstall(packageName string) string {
-	return fmt.Sprintf("install it (Debian, Ubuntu: apt-get install %s)", packageName)
-}
-
-// findProgram looks where system programs are too, which an ordinary user's
-// PATH often leaves out.
-func findProgram(name string) (string, error) {
-	for _, dir := range []string{"", "/usr/sbin", "/sbin", "/usr/bin", "/bin"} {
-		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("%s: %w", name, exec.ErrNotFound)
-}

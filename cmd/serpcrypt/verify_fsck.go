@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"serpcrypt/internal/fsprobe"
 	"serpcrypt/internal/fusefs"
@@ -154,35 +150,4 @@ type fsckDocument struct {
 
 func (r *fsckReport) document() *fsckDocument {
 	return &fsckDocument{r.command(), r.result(), r.exitCode, r.journal, r.said}
-}
-
-// runOn runs a program over the file of a volume, and returns how it begins to
-// say what it says.
-func runOn(ctx context.Context, program string, args ...string) (said string, err error) {
-	cmd := exec.CommandContext(ctx, program, args...)
-	// In a process group of its own: Ctrl-C reaches it through the context only.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
-	output := &beginning{left: 64 << 10}
-	cmd.Stdout, cmd.Stderr = output, output
-	debugf("run %s", strings.Join(cmd.Args, " "))
-	err = cmd.Run()
-	said = strings.TrimSpace(output.text.String())
-	if said != "" {
-		debugf("%s says: %s", filepath.Base(program), said)
-	}
-	return said, err
-}
-
-// beginning keeps the first bytes of what is written to it.
-type beginning struct {
-	text bytes.Buffer
-	left int
-}
-
-func (b *beginning) Write(p []byte) (int, error) {
-	n := min(len(p), b.left)
-	b.left -= n
-	b.text.Write(p[:n])
-	return len(p), nil
 }

@@ -21,6 +21,14 @@ type Options struct {
 	ReadOnly bool
 }
 
+// mode is how files are opened.
+func (o Options) mode() int {
+	if o.ReadOnly {
+		return os.O_RDONLY
+	}
+	return os.O_RDWR
+}
+
 // Device is a loop device that is held open. It goes away by itself when the
 // last one to hold it lets go: this Device, or a file system mounted from it.
 type Device struct {
@@ -31,11 +39,7 @@ type Device struct {
 // Attach makes a loop device of the file backing. It reads and writes past the
 // page cache where the kernel can.
 func Attach(backing string, o Options) (*Device, error) {
-	mode := os.O_RDWR
-	if o.ReadOnly {
-		mode = os.O_RDONLY
-	}
-	file, err := openUnpolled(backing, mode)
+	file, err := openUnpolled(backing, o.mode())
 	if err != nil {
 		return nil, fmt.Errorf("loopdev: %w", err)
 	}
@@ -82,11 +86,7 @@ func openUnpolled(path string, mode int) (*os.File, error) {
 }
 
 func take(path string, backing *os.File, o Options) (*Device, error) {
-	mode := os.O_RDWR
-	if o.ReadOnly {
-		mode = os.O_RDONLY
-	}
-	device, err := os.OpenFile(path, mode, 0)
+	device, err := os.OpenFile(path, o.mode(), 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNoDevice
 	}
