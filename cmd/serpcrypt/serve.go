@@ -172,7 +172,7 @@ func startServing(files serverFiles) (*server, error) {
 	if err != nil {
 		return nil, errors.Join(explainFuse(err), s.volume.Close())
 	}
-	fusefs.MakeRoom()
+	fusefs.MoreThreads()
 	return s, nil
 }
 

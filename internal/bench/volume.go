@@ -148,7 +148,7 @@ func (s *stage) build(o Options) (err error) {
 	if err := s.show(); err != nil {
 		return err
 	}
-	s.undo = fusefs.MakeRoom()
+	s.undo = fusefs.MoreThreads()
 	return s.fill(load.Inherited(0), volumeBytes, false)
 }
 

@@ -69,12 +69,12 @@ type Options struct {
 // allows unless fs.fuse.max_pages_limit is raised.
 const maxRequest = 1 << 20
 
-// MakeRoom has the runtime run twice as many threads at a time as before, in a
+// MoreThreads has the runtime run twice as many threads at a time as before, in a
 // process that serves mounts and does little else. To the runtime a thread that
 // waits in the kernel for a request is busy until it looks again, after 20 µs to
 // 10 ms, and meanwhile those that have a request wait for their turn. undo takes
 // it back.
-func MakeRoom() (undo func()) {
+func MoreThreads() (undo func()) {
 	before := runtime.GOMAXPROCS(0)
 	runtime.GOMAXPROCS(2 * before)
 	return func() { runtime.GOMAXPROCS(before) }
