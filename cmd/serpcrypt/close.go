@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
-	"serpcrypt/internal/loopdev"
 	"serpcrypt/internal/mounts"
 	"serpcrypt/internal/procs"
 )
@@ -223,52 +221,6 @@ func (f openContainer) isHere() error {
 	return failf(exitBusy, hint, "%s is open in another mount namespace", f.state.Container)
 }
 
-func filesOf(m *mounts.Mount) procs.Files {
-	return procs.Files{Path: m.Mountpoint, Device: unix.Mkdev(uint32(m.Major), uint32(m.Minor))}
-}
-
-// usersText names who uses files, as far as this user can see.
-func usersText(f procs.Files) string {
-	var who []string
-	if users := f.Users(); len(users) > 0 {
-		who = append(who, procs.Join(users))
-	}
-	if below, err := mounts.Below(f.Path); err == nil {
-		for _, m := range below {
-			who = append(who, "the mount at "+m)
-		}
-	}
-	if devices, err := loopdev.FindBelow(f.Path); err == nil {
-		for _, device := range devices {
-			who = append(who, "the loop device "+device)
-		}
-	}
-	for _, path := range swapFiles() {
-		if f.Contains(path) {
-			who = append(who, "the swap space "+path)
-		}
-	}
-	if len(who) == 0 {
-		return ""
-	}
-	return " by " + strings.Join(who, ", ")
-}
-
-// swapFiles returns the files and devices that the system swaps to.
-func swapFiles() []string {
-	table, err := os.ReadFile("/proc/swaps")
-	if err != nil {
-		return nil
-	}
-	var files []string
-	for line := range strings.Lines(string(table)) {
-		if path, _, _ := strings.Cut(line, " "); strings.HasPrefix(path, "/") {
-			files = append(files, path)
-		}
-	}
-	return files
-}
-
 // waitForEnd waits until the server has synced, wiped its keys and ended.
 func (f openContainer) waitForEnd(ctx context.Context, life *serverLife, lazy bool) error {
 	const (
@@ -293,17 +245,6 @@ func (f openContainer) waitForEnd(ctx context.Context, life *serverLife, lazy bo
 		}
 	}
 	return f.reportEnd(life)
-}
-
-// heldFiles are those that keep the server from its end after what people see
-// has been unmounted.
-func (f openContainer) heldFiles() procs.Files {
-	held := procs.Files{Path: f.entry.fuseDir(f.state)}
-	var stat unix.Stat_t
-	if f.state.Loop != "" && unix.Stat(f.state.Loop, &stat) == nil {
-		held.Device = uint64(stat.Rdev)
-	}
-	return held
 }
 
 // reportEnd says how the server ended that life has watched, even if somebody

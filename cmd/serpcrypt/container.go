@@ -136,3 +136,7 @@ func (f *container) close() error {
 	}
 	return err
 }
+
+// headerStores returns where to find all that a header says, whatever has become
+// of the payload.
+func (f *container) headerStores() volume.Stores { return volume.Stores{Header: f.header} }

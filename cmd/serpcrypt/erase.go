@@ -43,12 +43,7 @@ func runErase(c *cli.Context) error {
 	if header == nil {
 		return err
 	}
-	slots := 0
-	for _, s := range header.Slots {
-		if s.State != volume.SlotDisabled {
-			slots++
-		}
-	}
+	slots := len(header.Slots) - countSlots(header, volume.SlotDisabled)
 	loss := fmt.Sprintf("all %d key slots in use of %s will be destroyed: nobody will ever open it again, unless there is a backup of its header", slots, path)
 	if err := confirm(c.Context, loss); err != nil {
 		return err

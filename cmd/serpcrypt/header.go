@@ -146,7 +146,7 @@ func runHeaderRestore(c *cli.Context) error {
 // confirmRestore says what will be lost. Whether anybody still knows a passphrase
 // of the copy is not to be known; that there is none in it is.
 func confirmRestore(c *cli.Context, file *container, copied *volume.Header, from string) error {
-	if countSlots(copied) == 0 {
+	if countSlots(copied, volume.SlotEnabled) == 0 {
 		warnf("%s has no key slot in use: with its header, no passphrase opens %s", from, file.path)
 	}
 	now, fault := volume.ReadHeader(file.headerStores())

@@ -49,10 +49,6 @@ func keyTestCommand() *cli.Command {
 	}
 }
 
-// headerStores returns where to find all that a header says, whatever has become
-// of the payload.
-func (f *container) headerStores() volume.Stores { return volume.Stores{Header: f.header} }
-
 // keyListDocument is what --json prints.
 type keyListDocument struct {
 	Container string         `json:"container"`
@@ -73,11 +69,9 @@ func runKeyList(c *cli.Context) error {
 
 // showKeySlots prints a line for each key slot.
 func showKeySlots(h *volume.Header, times map[int]unlockTimes) {
-	free := 0
 	for i, s := range h.Slots {
 		switch s.State {
 		case volume.SlotDisabled:
-			free++
 			continue
 		case volume.SlotInvalid:
 			infof("%2d  %-8s  the header says nothing about it that makes sense", i, s.State)
@@ -89,7 +83,7 @@ func showKeySlots(h *volume.Header, times map[int]unlockTimes) {
 		}
 		infof("%s%s", line, describePriority(s.Priority))
 	}
-	room := ""
+	free, room := countSlots(h, volume.SlotDisabled), ""
 	if n := countRoom(h); n < free {
 		room = fmt.Sprintf(", and there is room for %d more", n)
 	}
@@ -99,12 +93,7 @@ func showKeySlots(h *volume.Header, times map[int]unlockTimes) {
 // countRoom returns how many keys can be added: with LUKS2 each takes a place in
 // an area that may be too small for as many as have numbers.
 func countRoom(h *volume.Header) int {
-	free := 0
-	for _, s := range h.Slots {
-		if s.State == volume.SlotDisabled {
-			free++
-		}
-	}
+	free := countSlots(h, volume.SlotDisabled)
 	if h.LUKS2 == nil || h.KeyBytes == 0 {
 		return free
 	}
@@ -162,4 +151,14 @@ func runKeyTest(c *cli.Context) error {
 		infof("Key slot %d of %s opens", key.Slot, path)
 	}
 	return nil
+}
+
+// countSlots returns how many key slots are in a state.
+func countSlots(h *volume.Header, state volume.SlotState) (n int) {
+	for _, s := range h.Slots {
+		if s.State == state {
+			n++
+		}
+	}
+	return n
 }

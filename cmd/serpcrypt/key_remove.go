@@ -95,7 +95,7 @@ func checkRemaining(c *cli.Context, file *container, r keyRequest, slot int) err
 	}
 	hasKeyFile := c.IsSet("key-file") || c.IsSet("volume-key-file")
 	header.Slots[slot].State = volume.SlotDisabled
-	if countSlots(header) == 0 || screen.quiet && !hasKeyFile {
+	if countSlots(header, volume.SlotEnabled) == 0 || screen.quiet && !hasKeyFile {
 		return nil
 	}
 	key, err := unlock(c, file.headerStores(), r)
@@ -107,15 +107,4 @@ func checkRemaining(c *cli.Context, file *container, r keyRequest, slot int) err
 		return failf(exitPermission, "give one that opens another key slot, or leave --key-slot out", "this is the passphrase of key slot %d, which is to be removed", slot)
 	}
 	return nil
-}
-
-// countSlots returns how many key slots may open.
-func countSlots(h *volume.Header) int {
-	n := 0
-	for _, s := range h.Slots {
-		if s.State == volume.SlotEnabled {
-			n++
-		}
-	}
-	return n
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"unicode"
 
 	"serpcrypt/internal/secret"
 )
@@ -142,4 +143,15 @@ func confirm(ctx context.Context, warning string) error {
 		return refused("not confirmed")
 	}
 	return nil
+}
+
+// printable keeps what a foreign header says from reaching the terminal as a
+// command.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
 }
