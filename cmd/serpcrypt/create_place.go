@@ -10,13 +10,14 @@ import (
 	"path/filepath"
 
 	"serpcrypt/internal/fsprobe"
+	"serpcrypt/internal/newfile"
 	"serpcrypt/volume"
 )
 
 // place is where a new container goes: a new file, or a block device.
 type place struct {
 	store closableStore
-	file  *newFile // nil on a device
+	file  *newfile.File // nil on a device
 
 	replaces bool         // a file that has the name already
 	replaced *volume.File // that file, locked until then, if it is not empty
@@ -63,21 +64,17 @@ func newPlace(want *placeRequest, path string, size int64) (*place, error) {
 	if err := want.checkSize(size); err != nil {
 		return nil, err
 	}
-	file, err := createUnnamed(path)
+	file, err := newfile.Create(path)
 	if err != nil {
 		return nil, err
 	}
-	if want.sparse {
-		err = file.extend(size)
-	} else {
-		err = file.reserve(size)
-	}
+	err = setLength(file, size, want.sparse)
 	var store *volume.File
 	if err == nil {
 		store, err = volume.NewFile(file.File)
 	}
 	if err != nil {
-		file.discard()
+		file.Discard()
 		return nil, err
 	}
 	return &place{store: store, file: file}, nil
@@ -196,7 +193,7 @@ func (p *place) publish() error {
 	if p.file == nil {
 		return nil
 	}
-	return p.file.publish(p.replaces)
+	return p.file.Publish(p.replaces)
 }
 
 // unpublish takes back a name that publish has just given. What it replaced is
@@ -205,13 +202,13 @@ func (p *place) unpublish() error {
 	if p.file == nil {
 		return nil
 	}
-	return os.Remove(p.file.path)
+	return os.Remove(p.file.Path())
 }
 
 // close lets go of everything. An unpublished file is gone.
 func (p *place) close() {
 	if p.file != nil {
-		p.file.discard()
+		p.file.Discard()
 	} else {
 		p.store.Close()
 	}

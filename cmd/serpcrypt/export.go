@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"serpcrypt/internal/newfile"
 	"serpcrypt/volume"
 )
 
@@ -94,7 +95,7 @@ func runExport(c *cli.Context) error {
 // destination is where plaintext goes: standard output, or a new file that
 // gets its name when it is whole.
 type destination struct {
-	file     *newFile // nil for standard output
+	file     *newfile.File // nil for standard output
 	replace  bool
 	replaced *volume.File // what has the name so far, locked; nil if nothing
 }
@@ -135,7 +136,7 @@ func openDest(ctx context.Context, dest string, box *container, force bool) (*de
 			return nil, err
 		}
 	}
-	file, err := createUnnamed(path)
+	file, err := newfile.Create(path)
 	if err != nil {
 		if old != nil {
 			old.Close()
@@ -168,11 +169,7 @@ func (d *destination) take(ctx context.Context, v *volume.Volume, sparse bool, p
 	if d.file == nil {
 		return v.CopyOut(ctx, &interruptibleWriter{ctx, os.Stdout}, progress)
 	}
-	setLength := d.file.reserve
-	if sparse {
-		setLength = d.file.extend
-	}
-	if err := setLength(v.Size()); err != nil {
+	if err := setLength(d.file, v.Size(), sparse); err != nil {
 		return err
 	}
 	return v.CopyTo(ctx, d.file, sparse, progress)
@@ -182,12 +179,12 @@ func (d *destination) publish() error {
 	if d.file == nil {
 		return nil
 	}
-	return d.file.publish(d.replace)
+	return d.file.Publish(d.replace)
 }
 
 func (d *destination) discard() {
 	if d.file != nil {
-		d.file.discard()
+		d.file.Discard()
 	}
 	if d.replaced != nil {
 		d.replaced.Close()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"serpcrypt/internal/newfile"
 	"serpcrypt/volume"
 )
 
@@ -80,11 +81,11 @@ func backUpHeader(c *cli.Context, file *container, path string) (int64, error) {
 		}
 		return 0, backupExists(path)
 	}
-	out, err := createUnnamed(path)
+	out, err := newfile.Create(path)
 	if err != nil {
 		return 0, err
 	}
-	defer out.discard()
+	defer out.Discard()
 	if err := volume.BackupHeader(c.Context, file.header, out); err != nil {
 		return 0, err
 	}
@@ -95,7 +96,7 @@ func backUpHeader(c *cli.Context, file *container, path string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	err = out.publish(false)
+	err = out.Publish(false)
 	if errors.Is(err, fs.ErrExist) {
 		err = backupExists(path)
 	}

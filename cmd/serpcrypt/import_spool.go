@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"serpcrypt/cipher/modes"
 	"serpcrypt/cipher/serpent"
+	"serpcrypt/internal/newfile"
 	"serpcrypt/internal/secret"
 	"serpcrypt/volume"
 )
@@ -23,7 +23,7 @@ const (
 // spool holds data of unknown length in a file without a name until its end
 // has been seen, encrypted with a key that exists in memory only.
 type spool struct {
-	file   *newFile
+	file   *newfile.File
 	cipher *modes.Sectors
 	size   int64 // bytes of data
 }
@@ -41,12 +41,11 @@ func newSpool(ctx context.Context, r io.Reader, folder string, limit int64, k se
 	if err != nil {
 		return nil, err
 	}
-	file, err := createUnnamed(filepath.Join(folder, "import"))
+	file, err := newfile.CreateNameless(folder)
 	if err != nil {
 		cipher.Wipe()
 		return nil, err
 	}
-	file.dropName()
 	s := &spool{file: file, cipher: cipher}
 	if err := s.fill(ctx, r, limit, update); err != nil {
 		s.close()
@@ -117,7 +116,7 @@ func (s *spool) readSectors(p []byte, off int64) error {
 // close forgets the key and the file.
 func (s *spool) close() {
 	s.cipher.Wipe()
-	s.file.discard()
+	s.file.Discard()
 }
 
 // sectorNumber counts in sectorSize, as the cipher's first sector does, and not

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 
+	"serpcrypt/internal/newfile"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -13,6 +15,16 @@ import (
 type sizedFile struct {
 	*os.File
 	path string // what the person calls it
+}
+
+// setLength gives a new file the length of size bytes, and unless it is sparse the
+// space for them.
+func setLength(file *newfile.File, size int64, sparse bool) error {
+	f := sizedFile{file.File, file.Path()}
+	if sparse {
+		return f.extend(size)
+	}
+	return f.reserve(size)
 }
 
 // reserve makes sure that size bytes fit on the disk and gives the file that

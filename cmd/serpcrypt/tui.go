@@ -96,7 +96,7 @@ func errorText(err error) string {
 
 // packagePrefix stands where an error's text may begin: "at byte 0 of the
 // volume: ..." and a file called volume keep the word.
-var packagePrefix = regexp.MustCompile(`(^|[:;] |\()(?:(?:volume|luks|luks1|luks2|keyslot|modes|serpent|sha1|kdf|hashes|whirlpool|af|secret|bench|fusefs|loopdev|procs|mounts|fsprobe): )+`)
+var packagePrefix = regexp.MustCompile(`(^|[:;] |\()(?:(?:volume|luks|luks1|luks2|keyslot|modes|serpent|sha1|kdf|hashes|whirlpool|af|secret|bench|fusefs|loopdev|procs|mounts|newfile|fsprobe): )+`)
 
 // shellQuote writes a word so that a shell reads it as it is.
 func shellQuote(word string) string {

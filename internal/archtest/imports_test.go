@@ -20,7 +20,7 @@ const module = "serpcrypt"
 // those of layers below its own.
 var layers = [][]string{
 	{"internal/secret", "internal/cpucycles", "internal/fsprobe", "internal/skip", "internal/faultstore",
-		"internal/fusefs", "internal/loopdev", "internal/procs", "internal/load", "internal/whirlpool", "internal/child", "internal/archtest", "internal/asmtest", "docs"},
+		"internal/fusefs", "internal/loopdev", "internal/procs", "internal/newfile", "internal/load", "internal/whirlpool", "internal/child", "internal/archtest", "internal/asmtest", "docs"},
 	{"cipher/serpent", "hash/sha1", "internal/mounts", "internal/golden", "internal/faultfs"},
 	{"internal/hashes"},
 	{"cipher/modes", "kdf"},

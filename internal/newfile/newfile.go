@@ -1,4 +1,7 @@
-package main
+// Package newfile makes files that get their names when they are whole and on the
+// disk. Until then a crash leaves nothing behind or, in a file system where each
+// file must have a name, a hidden one.
+package newfile
 
 import (
 	"errors"
@@ -12,34 +15,44 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newFile is a file in the making. It gets its name by publish, when it is
-// whole and on the disk; until then a crash leaves nothing behind.
-type newFile struct {
-	sizedFile
+// File is a file in the making.
+type File struct {
+	*os.File
+	path      string
 	temporary string // its name so far, "" if it has none
 }
 
-// createUnnamed makes a file, mode 0600, that publish will call path.
-func createUnnamed(path string) (*newFile, error) {
+// Create makes a file, mode 0600, that Publish will call path.
+func Create(path string) (*File, error) {
 	dir := filepath.Dir(path)
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	switch {
 	case err == nil:
-		return &newFile{sizedFile: sizedFile{os.NewFile(uintptr(fd), path), path}}, nil
+		return &File{File: os.NewFile(uintptr(fd), path), path: path}, nil
 	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EISDIR), errors.Is(err, unix.EINVAL):
 		return createHidden(path)
 	}
 	return nil, &fs.PathError{Op: "create a file in", Path: dir, Err: err}
 }
 
-// createHidden is createUnnamed for file systems that know no unnamed files:
-// the file has a hidden name until it is published.
-func createHidden(path string) (*newFile, error) {
+// CreateNameless makes a file in a folder that never gets a name. It is gone when
+// it is closed.
+func CreateNameless(folder string) (*File, error) {
+	f, err := Create(filepath.Join(folder, "nameless"))
+	if err == nil {
+		f.dropName()
+	}
+	return f, err
+}
+
+// createHidden is Create for file systems that know no unnamed files: the file has
+// a hidden name until it is published.
+func createHidden(path string) (*File, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), hiddenName(path, "*"))
 	if err != nil {
 		return nil, err
 	}
-	return &newFile{sizedFile{f, path}, f.Name()}, nil
+	return &File{f, path, f.Name()}, nil
 }
 
 // hiddenName is what a file that will be called path is called before, with
@@ -52,12 +65,15 @@ func hiddenName(path, distinct string) string {
 	return "." + begin + "." + distinct + ".unfinished"
 }
 
-// publish brings the file to the disk and then gives it its name. If replace
+// Path is what Publish calls the file.
+func (f *File) Path() string { return f.path }
+
+// Publish brings the file to the disk and then gives it its name. If replace
 // is set, a file that has the name already vanishes in the same moment;
 // else that is an error and the other file stays.
-func (f *newFile) publish(replace bool) error {
+func (f *File) Publish(replace bool) error {
 	if err := f.Sync(); err != nil {
-		return fmt.Errorf("write %s to the disk: %w", f.path, err)
+		return fmt.Errorf("newfile: write %s to the disk: %w", f.path, err)
 	}
 	if err := f.giveName(replace); err != nil {
 		return err
@@ -65,7 +81,7 @@ func (f *newFile) publish(replace bool) error {
 	return f.syncFolder()
 }
 
-func (f *newFile) giveName(replace bool) error {
+func (f *File) giveName(replace bool) error {
 	if !replace {
 		return f.link(f.path)
 	}
@@ -84,7 +100,7 @@ func (f *newFile) giveName(replace bool) error {
 }
 
 // link names the file path, which must not exist.
-func (f *newFile) link(path string) error {
+func (f *File) link(path string) error {
 	var err error
 	if f.temporary != "" {
 		err = unix.Renameat2(unix.AT_FDCWD, f.temporary, unix.AT_FDCWD, path, unix.RENAME_NOREPLACE)
@@ -104,7 +120,7 @@ func (f *newFile) link(path string) error {
 }
 
 // linkHidden links the file to a hidden name that nobody has yet.
-func (f *newFile) linkHidden() (string, error) {
+func (f *File) linkHidden() (string, error) {
 	for i := 0; ; i++ {
 		name := filepath.Join(filepath.Dir(f.path), hiddenName(f.path, fmt.Sprintf("%d.%d", os.Getpid(), i)))
 		err := f.link(name)
@@ -114,14 +130,14 @@ func (f *newFile) linkHidden() (string, error) {
 	}
 }
 
-// discard closes the file. What was not published is gone.
-func (f *newFile) discard() {
+// Discard closes the file. What was not published is gone.
+func (f *File) Discard() {
 	f.Close()
 	f.dropName()
 }
 
 // syncFolder brings the new name in the folder to the disk.
-func (f *newFile) syncFolder() error {
+func (f *File) syncFolder() error {
 	dir := filepath.Dir(f.path)
 	d, err := os.Open(dir)
 	if errors.Is(err, fs.ErrPermission) { // one may create in it and not read it
@@ -131,17 +147,17 @@ func (f *newFile) syncFolder() error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("write folder %s to the disk: %w", dir, err)
+		return fmt.Errorf("newfile: write folder %s to the disk: %w", dir, err)
 	}
 	defer d.Close()
 	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("write folder %s to the disk: %w", dir, err)
+		return fmt.Errorf("newfile: write folder %s to the disk: %w", dir, err)
 	}
 	return nil
 }
 
-// dropName gives up the hidden name of a file that is never to be published.
-func (f *newFile) dropName() {
+// dropName gives up the hidden name of a file that is not published.
+func (f *File) dropName() {
 	if f.temporary != "" {
 		os.Remove(f.temporary)
 		f.temporary = ""

@@ -1,4 +1,4 @@
-package main
+package newfile
 
 import (
 	"errors"
@@ -13,12 +13,61 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestNewFile(t *testing.T) {
-	for kind, create := range map[string]func(string) (*newFile, error){"unnamed": createUnnamed, "hidden": createHidden} {
+// names lists what is in a folder.
+func names(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return strings.Join(all, " ")
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestNameless(t *testing.T) {
+	dir := t.TempDir()
+	f, err := CreateNameless(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Discard()
+	hidden, err := createHidden(filepath.Join(dir, "box"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hidden.Discard()
+	hidden.dropName()
+	for _, f := range []*File{f, hidden} {
+		if _, err := f.WriteString("text"); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := names(t, dir); got != "" {
+		t.Errorf("the folder has %q", got)
+	}
+	if _, err := Create(filepath.Join(dir, "none", "box")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in a folder that is not there: %v", err)
+	}
+}
+
+func TestPublish(t *testing.T) {
+	for kind, create := range map[string]func(string) (*File, error){"unnamed": Create, "hidden": createHidden} {
 		t.Run(kind, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "box")
-			make := func(text string) *newFile {
+			make := func(text string) *File {
 				f, err := create(path)
 				if err != nil {
 					t.Fatal(err)
@@ -33,16 +82,16 @@ func TestNewFile(t *testing.T) {
 			}
 
 			f := make("one")
-			f.discard()
+			f.Discard()
 			if got := names(t, dir); got != "" {
 				t.Errorf("left after discard: %s", got)
 			}
 
 			f = make("two")
-			if err := f.publish(false); err != nil {
+			if err := f.Publish(false); err != nil {
 				t.Fatal(err)
 			}
-			f.discard()
+			f.Discard()
 			if got := names(t, dir); got != "box" || content(t, path) != "two" {
 				t.Errorf("the folder has %q", got)
 			}
@@ -51,20 +100,20 @@ func TestNewFile(t *testing.T) {
 			}
 
 			f = make("three")
-			err := f.publish(false)
-			if code, _ := explain(err); code != exitBusy {
-				t.Errorf("over an existing file: error %v, code %d, want %d", err, code, exitBusy)
+			err := f.Publish(false)
+			if !errors.Is(err, fs.ErrExist) {
+				t.Errorf("over an existing file: %v", err)
 			}
-			f.discard()
+			f.Discard()
 			if got := names(t, dir); got != "box" || content(t, path) != "two" {
 				t.Errorf("the folder has %q after a refused file", got)
 			}
 
 			f = make("four")
-			if err := f.publish(true); err != nil {
+			if err := f.Publish(true); err != nil {
 				t.Fatal(err)
 			}
-			f.discard()
+			f.Discard()
 			if got := names(t, dir); got != "box" || content(t, path) != "four" {
 				t.Errorf("the folder has %q after a replaced file", got)
 			}
@@ -72,9 +121,9 @@ func TestNewFile(t *testing.T) {
 	}
 }
 
-// TestUnsyncedFileGetsNoName: a file that cannot be synced, here as it is
+// TestUnsyncedGetsNoName: a file that cannot be synced, here as it is
 // closed, may not be whole.
-func TestUnsyncedFileGetsNoName(t *testing.T) {
+func TestUnsyncedGetsNoName(t *testing.T) {
 	for _, replace := range []bool{false, true} {
 		dir := t.TempDir()
 		f, err := createHidden(filepath.Join(dir, "box"))
@@ -82,41 +131,19 @@ func TestUnsyncedFileGetsNoName(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Close()
-		if err := f.publish(replace); !errors.Is(err, fs.ErrClosed) {
+		if err := f.Publish(replace); !errors.Is(err, fs.ErrClosed) {
 			t.Errorf("replace %v: published (%v)", replace, err)
 		}
-		f.discard()
+		f.Discard()
 		if left := names(t, dir); left != "" {
 			t.Errorf("replace %v: the folder has %q", replace, left)
 		}
 	}
 }
 
-func TestReserve(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "box")
-	f, err := createUnnamed(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.discard()
-	if err := f.reserve(1 << 20); err != nil {
-		t.Fatal(err)
-	}
-	if info, _ := f.Stat(); info.Size() != 1<<20 {
-		t.Errorf("size %d after reserving 1 MiB", info.Size())
-	}
-	err = f.reserve(1 << 60)
-	if code, _ := explain(err); code != exitBad || !strings.Contains(err.Error(), "are free") {
-		t.Errorf("reserving 1 EiB: error %v, code %d", err, code)
-	}
-	if _, err := createUnnamed(filepath.Join(t.TempDir(), "none", "box")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("in a folder that is not there: error %v", err)
-	}
-}
-
-func TestNewFileWithLongName(t *testing.T) {
+func TestLongName(t *testing.T) {
 	name := strings.Repeat("é", 127) // 254 bytes of the 255 that there may be
-	for kind, create := range map[string]func(string) (*newFile, error){"unnamed": createUnnamed, "hidden": createHidden} {
+	for kind, create := range map[string]func(string) (*File, error){"unnamed": Create, "hidden": createHidden} {
 		t.Run(kind, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, name)
@@ -128,10 +155,10 @@ func TestNewFileWithLongName(t *testing.T) {
 				if hidden := names(t, dir); !utf8.ValidString(hidden) {
 					t.Errorf("the hidden name %q is no text", hidden)
 				}
-				if err := f.publish(replace); err != nil {
+				if err := f.Publish(replace); err != nil {
 					t.Errorf("replace %v: %v", replace, err)
 				}
-				f.discard()
+				f.Discard()
 				if got := names(t, dir); got != name {
 					t.Errorf("replace %v: the folder has %q", replace, got)
 				}
@@ -141,7 +168,7 @@ func TestNewFileWithLongName(t *testing.T) {
 }
 
 // A folder in which one may create, but not read, takes files as well.
-func TestNewFileInUnreadableFolder(t *testing.T) {
+func TestUnreadableFolder(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir) // what leads there may be closed to others
 	if err := os.Chmod(dir, 0o300); err != nil {
@@ -165,12 +192,12 @@ func TestNewFileInUnreadableFolder(t *testing.T) {
 	if _, err := os.Open("."); !errors.Is(err, fs.ErrPermission) {
 		t.Fatalf("the folder can be read: %v", err)
 	}
-	f, err := createUnnamed("box")
+	f, err := Create("box")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.discard()
-	if err := f.publish(false); err != nil {
+	defer f.Discard()
+	if err := f.Publish(false); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat("box"); err != nil {
