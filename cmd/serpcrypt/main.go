@@ -1,5 +1,18 @@
 // Serpcrypt makes, opens and checks encrypted containers in the LUKS format,
 // with the Serpent block cipher.
+//
+// Each command has a file of its name, and more that begin with it. Beside these:
+//
+//	args, help, complete, manual   the command line, and what explains it
+//	tui, exit, size, duration      words, exit codes and hints, numbers for people
+//	terminal, progress, interrupt  who sits there: questions, waiting, Ctrl-C
+//	container, locked, shares      the files of a container, and who is in the way
+//	passphrase, keyfile, unlock    from what a person gives to the volume key
+//	pbkdf, unlocktime              what a key slot costs
+//	kernel                         which code computes
+//	runstate                       the runtime folder: what is open, where
+//	serve                          the process that serves an open container
+//	fuse, program, sizedfile       what the system has: FUSE, programs, space
 package main
 
 import (
