@@ -135,26 +135,6 @@ func needMounts(t *testing.T) {
 	}
 }
 
-// fuseForAll lets everybody use FUSE until the test ends, as all distributions
-// do, but not every test machine.
-func fuseForAll(t *testing.T) {
-	t.Helper()
-	info, err := os.Stat("/dev/fuse")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if before := info.Mode().Perm(); before != 0o666 {
-		t.Cleanup(func() {
-			if err := os.Chmod("/dev/fuse", before); err != nil {
-				t.Error(err)
-			}
-		})
-		if err := os.Chmod("/dev/fuse", 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // openFolder makes a folder that every user can read, and from which mounts
 // are taken away, as an error, before it is removed.
 func openFolder(t *testing.T) string {
