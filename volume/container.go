@@ -7,7 +7,6 @@ import (
 
 	"serpcrypt/internal/secret"
 	"serpcrypt/volume/luks1"
-	"serpcrypt/volume/luks2"
 )
 
 // container is what the rest of the package needs to know of a format.
@@ -22,9 +21,9 @@ type container interface {
 	// checkSlot returns ErrNoKeySlot, or what keeps a key slot from being tried.
 	checkSlot(slot int) error
 	// openSlots returns the first of the slots that opens and the volume key, or
-	// ErrPassphrase.
+	// luks.ErrMismatch.
 	openSlots(ctx context.Context, slots []int, passphrase []byte) (slot int, key *secret.Buffer, err error)
-	// checkKey returns ErrVolumeKey for a key that is not the container's.
+	// checkKey returns luks.ErrMismatch for a key that is not the container's.
 	checkKey(ctx context.Context, key []byte) error
 	headerEditor
 
@@ -104,10 +103,10 @@ func parseContainer(at Stores) (container, error) {
 		return nil, fmt.Errorf("volume: header: %w", unreadable)
 	}
 	// The magic is the same, and where it is not, nothing more is to be said.
-	if fault := new(luks2.FieldError); errors.As(err2, &fault) && fault.Field == "magic" && fault.Err == nil {
-		return nil, formatError(err1)
+	if fault := new(FormatError); errors.As(err2, &fault) && fault.Field == "magic" {
+		return nil, err1
 	}
-	return nil, formatError(err2)
+	return nil, err2
 }
 
 // openContainer is readContainer for one that has to be usable.

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"serpcrypt/volume/luks"
-	"serpcrypt/volume/luks1"
-	"serpcrypt/volume/luks2"
 )
 
 var (
@@ -44,24 +42,9 @@ var (
 )
 
 // FormatError says that something is not as a container must be, and where.
-type FormatError struct {
-	Field  string // of the header, or "payload" and the like
-	Slot   int    // the key slot that Field belongs to, or -1
-	Offset int64  // in bytes from the container's start
-	Reason string
-}
+type FormatError = luks.FieldError
 
 func isFormatError(err error) bool { return errors.As(err, new(*FormatError)) }
-
-const noSlot = -1
-
-func (e *FormatError) Error() string {
-	where := ""
-	if e.Slot != noSlot {
-		where = fmt.Sprintf("key slot %d: ", e.Slot)
-	}
-	return fmt.Sprintf("volume: %s%s at byte %d: %s", where, e.Field, e.Offset, e.Reason)
-}
 
 // ParamError says what about a parameter is not possible. Others that are
 // returned for that are *modes.SpecError, *hashes.UnknownError and
@@ -91,29 +74,4 @@ type SizeError struct {
 
 func (e *SizeError) Error() string {
 	return fmt.Sprintf("volume: %d bytes are too few for a container, which takes at least %d", e.Size, e.Need)
-}
-
-// formatError makes a *FormatError of what the formats' packages return for such,
-// keeps a *ParamError, and wraps others. A header is at its store's start, so the
-// offset is the same.
-func formatError(err error) error {
-	var field1 *luks1.FieldError
-	var field2 *luks2.FieldError
-	switch {
-	case err == nil, isFormatError(err), errors.As(err, new(*ParamError)):
-		return err
-	case errors.As(err, &field1):
-		return (*FormatError)(field1)
-	case errors.As(err, &field2):
-		return fromLUKS2(field2)
-	}
-	return fmt.Errorf("volume: %w", err)
-}
-
-// fromLUKS2 returns a *FormatError, unless it is the store that has failed.
-func fromLUKS2(f *luks2.FieldError) error {
-	if f.Err != nil {
-		return fmt.Errorf("volume: header: %w", f.Err)
-	}
-	return &FormatError{f.Field, f.Slot, f.Offset, f.Reason}
 }

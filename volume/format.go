@@ -181,10 +181,7 @@ func Format(ctx context.Context, at Stores, passphrase []byte, p Params) (*Forma
 	}
 	if err := d.seal(ctx, at.Header, key.Bytes(), passphrase, p); err != nil {
 		key.Close()
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, formatError(err)
+		return nil, err
 	}
 	return &Formatted{at, d, d.container(location), key}, nil
 }
@@ -266,7 +263,7 @@ func (f *Formatted) Header() *Header { return f.made.header() }
 // Commit makes a container of it: it waits until all else is on the disk, then
 // writes the header, syncs that, and reads it back. If the disk gives something
 // else, the error is a *FormatError.
-func (f *Formatted) Commit() error { return formatError(f.draft.save(f.at.Header)) }
+func (f *Formatted) Commit() error { return f.draft.save(f.at.Header) }
 
 // Close wipes the volume key.
 func (f *Formatted) Close() { f.key.Close() }

@@ -16,6 +16,7 @@ import (
 	"serpcrypt/internal/faultstore"
 	"serpcrypt/internal/hashes"
 	"serpcrypt/kdf"
+	"serpcrypt/volume/luks"
 )
 
 func TestFormatThenOpen(t *testing.T) {
@@ -341,7 +342,7 @@ func TestCommitReadsBack(t *testing.T) {
 	defer f.Close()
 	f.at = Attached(forgetful{s})
 	var fault *FormatError
-	if err := f.Commit(); !errors.As(err, &fault) || fault.Field != "header" || fault.Slot != noSlot {
+	if err := f.Commit(); !errors.As(err, &fault) || fault.Field != "header" || fault.Slot != luks.NoSlot {
 		t.Errorf("got %v, want a FormatError of the header", err)
 	}
 	f.at = Attached(s)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"serpcrypt/volume/luks"
 )
 
 // The functions that derive the key of a key slot from a passphrase.
@@ -40,7 +42,7 @@ func AddKey(ctx context.Context, header Store, key *Key, passphrase []byte, slot
 		return func() error { return c.addKey(sealed) }, nil
 	})
 	if err != nil {
-		return noSlot, err
+		return luks.NoSlot, err
 	}
 	return slot, nil
 }
@@ -53,7 +55,7 @@ func AddKey(ctx context.Context, header Store, key *Key, passphrase []byte, slot
 // both. Errors: ErrNoKeySlot if key came out of none, ErrNoFreeSlot if there is
 // no room for the new one beside the old, and those of AddKey.
 func ChangeKey(ctx context.Context, header Store, key *Key, passphrase []byte, p KeyParams) (int, error) {
-	slot := noSlot
+	slot := luks.NoSlot
 	err := edit(ctx, header, func(c container) (func() error, error) {
 		if err := needSlot(c, key.Slot); err != nil {
 			return nil, err
@@ -69,14 +71,14 @@ func ChangeKey(ctx context.Context, header Store, key *Key, passphrase []byte, p
 		return func() error { return c.changeKey(key.Slot, sealed) }, nil
 	})
 	if err != nil {
-		return noSlot, err
+		return luks.NoSlot, err
 	}
 	return slot, nil
 }
 
 // seal makes a key slot for a key that is the container's.
 func seal(ctx context.Context, c container, slot int, key *Key, passphrase []byte, p KeyParams) (sealedSlot, error) {
-	if err := c.checkKey(ctx, key.Bytes.Bytes()); err != nil {
+	if err := checkVolumeKey(ctx, c, key.Bytes.Bytes()); err != nil {
 		return nil, err
 	}
 	if p.KDF == "" {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"serpcrypt/internal/faultstore"
+	"serpcrypt/volume/luks"
 	"serpcrypt/volume/luks1"
 )
 
@@ -45,7 +46,7 @@ func TestAddKey(t *testing.T) {
 			}
 		}
 		full := s.Bytes()
-		if slot, err := AddKey(background, s, key, newPassphrase, AnySlot, quickKey); slot != noSlot || !errors.Is(err, ErrNoFreeSlot) {
+		if slot, err := AddKey(background, s, key, newPassphrase, AnySlot, quickKey); slot != luks.NoSlot || !errors.Is(err, ErrNoFreeSlot) {
 			t.Errorf("all slots in use: %d, %v", slot, err)
 		}
 		if !bytes.Equal(s.Bytes(), full) {
@@ -78,7 +79,7 @@ func TestAddKeyRefuses(t *testing.T) {
 			{"unknown function", right, AnySlot, KeyParams{KDF: "scrypt", Iterations: 1000}, isParam},
 		} {
 			slot, err := AddKey(background, s, refused.key, newPassphrase, refused.slot, refused.p)
-			if slot != noSlot || !refused.want(err) {
+			if slot != luks.NoSlot || !refused.want(err) {
 				t.Errorf("%s: %d, %v", refused.name, slot, err)
 			}
 			unchanged(t, c, s)
@@ -127,7 +128,7 @@ func TestChangeKey(t *testing.T) {
 		}
 		s = c.copy()
 		for _, slot := range []int{AnySlot, 2, 7, 99} {
-			if got, err := ChangeKey(background, s, &Key{old.Bytes, slot}, newPassphrase, quickKey); got != noSlot || !errors.Is(err, ErrNoKeySlot) {
+			if got, err := ChangeKey(background, s, &Key{old.Bytes, slot}, newPassphrase, quickKey); got != luks.NoSlot || !errors.Is(err, ErrNoKeySlot) {
 				t.Errorf("a key out of slot %d: %d, %v; want ErrNoKeySlot", slot, got, err)
 			}
 		}

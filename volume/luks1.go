@@ -3,7 +3,6 @@ package volume
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -69,15 +68,11 @@ func (c *luks1Container) header() *Header {
 }
 
 func (c *luks1Container) faults() []*FormatError {
-	var faults []*FormatError
-	for _, fault := range c.h.Faults(c.at.headerSize, c.at.dataSize) {
-		faults = append(faults, (*FormatError)(fault))
-	}
-	return faults
+	return c.h.Faults(c.at.headerSize, c.at.dataSize)
 }
 
 func (c *luks1Container) validate() error {
-	return formatError(c.h.Validate(c.at.headerSize, c.at.dataSize))
+	return c.h.Validate(c.at.headerSize, c.at.dataSize)
 }
 
 func (c *luks1Container) usableSlots() []int {
@@ -101,21 +96,11 @@ func (c *luks1Container) checkSlot(slot int) error {
 }
 
 func (c *luks1Container) openSlots(ctx context.Context, slots []int, passphrase []byte) (int, *secret.Buffer, error) {
-	slot, key, err := c.h.OpenSlots(ctx, c.at.Header, slots, passphrase)
-	if errors.Is(err, luks1.ErrMismatch) {
-		err = ErrPassphrase
-	} else if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("volume: %w", err)
-	}
-	return slot, key, err
+	return c.h.OpenSlots(ctx, c.at.Header, slots, passphrase)
 }
 
 func (c *luks1Container) checkKey(ctx context.Context, key []byte) error {
-	err := c.h.CheckKey(ctx, key)
-	if errors.Is(err, luks1.ErrMismatch) {
-		return ErrVolumeKey
-	}
-	return err
+	return c.h.CheckKey(ctx, key)
 }
 
 // extents: one, from the payload's start to the end of its store. Its sectors
@@ -126,7 +111,7 @@ func (c *luks1Container) extents() ([]extent, error) {
 	}
 	offset, size, err := c.h.Payload(c.at.dataSize, c.at.detached())
 	if err != nil {
-		return nil, formatError(err)
+		return nil, err
 	}
 	return []extent{{size: size, offset: offset, spec: c.h.Spec(), sectorSize: luks1.SectorSize}}, nil
 }

@@ -3,13 +3,14 @@ package volume
 import (
 	"bytes"
 
+	"serpcrypt/volume/luks"
 	"serpcrypt/volume/luks1"
 )
 
 // parts of a header with a fault in its slots are all that can be material.
 func (c *luks1Container) parts() (used []byteRange, end int64, err error) {
 	for _, fault := range c.faults() {
-		if fault.Slot == noSlot {
+		if fault.Slot == luks.NoSlot {
 			return nil, 0, fault
 		}
 	}
@@ -76,11 +77,11 @@ func (r *luks1Restoration) overwrite(headerSize int64) error {
 		return err
 	}
 	for slot, material := range r.materials {
-		if err := writeMaterial(r.header, slot, material, r.want.Slots[slot].MaterialOffset()); err != nil {
+		if err := luks.WriteMaterial(r.header, slot, material, r.want.Slots[slot].MaterialOffset()); err != nil {
 			return err
 		}
 	}
-	return formatError(r.want.Save(r.header))
+	return r.want.Save(r.header)
 }
 
 // keepKeys goes slot by slot. The header that is written last has the other

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"serpcrypt/volume/keyslot"
+	"serpcrypt/volume/luks"
 	"serpcrypt/volume/luks1"
 	"serpcrypt/volume/luks2"
 )
@@ -28,41 +29,41 @@ func (c *luks1Container) convert() (commit func() error, err error) {
 			numbers[slot] = slot
 		}
 	}
-	inTheWay := noSlot
+	inTheWay := luks.NoSlot
 	for slot := range numbers {
 		if c.place(slot).from < 2*luks2.MinSize {
-			if inTheWay != noSlot {
+			if inTheWay != luks.NoSlot {
 				return fail("the header takes the places of the key slots %d and %d", inTheWay, slot)
 			}
 			inTheWay = slot
 		}
 	}
-	spare := noSlot
-	if inTheWay != noSlot {
+	spare := luks.NoSlot
+	if inTheWay != luks.NoSlot {
 		for slot, s := range c.h.Slots {
 			if s.Active == luks1.SlotDisabled && c.place(slot).from >= 2*luks2.MinSize && c.place(slot).from%luks2.AreaAlignment == 0 {
 				spare = slot
 				break
 			}
 		}
-		if spare == noSlot {
+		if spare == luks.NoSlot {
 			return fail("all key slots are in use, and the header needs the place of one: remove a key first")
 		}
 		numbers[spare] = inTheWay
 		delete(numbers, inTheWay)
 	}
 	moved := *c.h
-	if inTheWay != noSlot {
+	if inTheWay != luks.NoSlot {
 		place := moved.Slots[spare].MaterialSector
 		moved.Slots[spare] = moved.Slots[inTheWay]
 		moved.Slots[spare].MaterialSector = place
 	}
 	h := (&luks1Container{c.at, &moved}).asLUKS2(numbers)
 	if err := h.Validate(c.at.headerSize, c.at.dataSize); err != nil {
-		return fail("%v", formatError(err))
+		return fail("%v", err)
 	}
 	return func() error {
-		if inTheWay != noSlot {
+		if inTheWay != luks.NoSlot {
 			if err := c.moveSlot(inTheWay, spare); err != nil {
 				return err
 			}
@@ -146,11 +147,10 @@ func (c *luks1Container) becomeLUKS2(h *luks2.Header) error {
 		rand.Read(salt[:])
 		var err error
 		if copies[i], err = h.MarshalCopy(int64(i)*h.Size, salt); err != nil {
-			return formatError(err)
+			return err
 		}
 	}
 	const sector = luks1.SectorSize
-	w := checkedWriter{c.at.Header}
 	for _, piece := range []struct {
 		p   []byte
 		off int64
@@ -160,8 +160,8 @@ func (c *luks1Container) becomeLUKS2(h *luks2.Header) error {
 		{copies[0][:sector], 0},
 		{copies[0][sector : 2*sector], sector},
 	} {
-		if _, err := w.WriteAt(piece.p, piece.off); err != nil {
-			return fmt.Errorf("volume: header: %w", err)
+		if err := luks.WriteChecked(c.at.Header, piece.p, piece.off, "header", luks.NoSlot); err != nil {
+			return err
 		}
 	}
 	// Material may be left where slot 0 was, if a conversion was interrupted.

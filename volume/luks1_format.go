@@ -35,7 +35,7 @@ func newLUKS1Draft(p Params) (draft, error) {
 		Detached:      p.Detached,
 	})
 	if err != nil {
-		return nil, formatError(err)
+		return nil, err
 	}
 	return &luks1Draft{h, p.Detached}, nil
 }
@@ -65,7 +65,7 @@ func (d *luks1Draft) seal(ctx context.Context, s Store, key, passphrase []byte, 
 	if err != nil {
 		return err
 	}
-	return d.h.WriteSlot(checkedWriter{s}, slot)
+	return d.h.WriteSlot(s, slot)
 }
 
 func (d *luks1Draft) save(s Store) error { return d.h.Save(s) }

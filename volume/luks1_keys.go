@@ -21,13 +21,13 @@ func (c *luks1Container) freeSlot(slot int) (int, error) {
 				return i, nil
 			}
 		}
-		return noSlot, ErrNoFreeSlot
+		return luks.NoSlot, ErrNoFreeSlot
 	}
 	if err := checkSlotNumber(slot, luks1.NumSlots); err != nil {
-		return noSlot, err
+		return luks.NoSlot, err
 	}
 	if c.h.Slots[slot].Active != luks1.SlotDisabled {
-		return noSlot, fmt.Errorf("%w: %d", ErrSlotUsed, slot)
+		return luks.NoSlot, fmt.Errorf("%w: %d", ErrSlotUsed, slot)
 	}
 	return slot, nil
 }
@@ -60,8 +60,8 @@ func (p KeyParams) checkLUKS1(hash string) error {
 
 func (c *luks1Container) addKey(sealed sealedSlot) error {
 	h := *c.h
-	if err := h.WriteSlot(checkedWriter{c.at.Header}, sealed.(*luks1.SealedSlot)); err != nil {
-		return formatError(err)
+	if err := h.WriteSlot(c.at.Header, sealed.(*luks1.SealedSlot)); err != nil {
+		return err
 	}
 	return c.save(&h)
 }
@@ -69,7 +69,7 @@ func (c *luks1Container) addKey(sealed sealedSlot) error {
 // putSlot puts the fields and the material of any slot, of the same volume key,
 // into one that is not in use. Material may lie at any place.
 func (c *luks1Container) putSlot(fields luks1.Slot, material []byte, into int) error {
-	if err := writeMaterial(c.at.Header, into, material, c.place(into).from); err != nil {
+	if err := luks.WriteMaterial(c.at.Header, into, material, c.place(into).from); err != nil {
 		return err
 	}
 	h := *c.h
@@ -116,7 +116,7 @@ func (c *luks1Container) place(slot int) byteRange {
 // there if a removal was interrupted.
 func (c *luks1Container) erase() (commit func() error, err error) {
 	if err := c.h.CheckPlaces(c.at.headerSize); err != nil {
-		return nil, formatError(err)
+		return nil, err
 	}
 	var all []int
 	for slot := range c.h.Slots {
@@ -132,7 +132,7 @@ func (c *luks1Container) configure(t Texts) (func() error, error) {
 	h := *c.h
 	if t.UUID != nil {
 		if err := h.SetUUID(*t.UUID); err != nil {
-			return nil, formatError(err)
+			return nil, err
 		}
 	}
 	return func() error { return c.save(&h) }, nil
@@ -146,7 +146,7 @@ func (c *luks1Container) statePayloadSize(int64) (func() error, error) {
 // save writes the header, which the container has from then on.
 func (c *luks1Container) save(h *luks1.Header) error {
 	if err := h.Save(c.at.Header); err != nil {
-		return formatError(err)
+		return err
 	}
 	saved := *h
 	c.h = &saved

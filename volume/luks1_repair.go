@@ -1,15 +1,15 @@
 package volume
 
-import "serpcrypt/volume/luks1"
+import "serpcrypt/volume/luks"
 
 func (c *luks1Container) mend(confirm func(*FormatError) bool) (mended []string, commit func() error, err error) {
 	h := *c.h
 	for _, fault := range c.faults() {
-		if fault.Slot == noSlot {
+		if fault.Slot == luks.NoSlot {
 			return nil, nil, fault
 		}
 		before := h
-		what := h.MendSlot((*luks1.FieldError)(fault))
+		what := h.MendSlot(fault)
 		switch {
 		case what == "":
 			return nil, nil, fault

@@ -2,7 +2,6 @@ package volume
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"serpcrypt/internal/secret"
+	"serpcrypt/volume/luks"
 	"serpcrypt/volume/luks2"
 )
 
@@ -115,26 +115,22 @@ func (c *luks2Container) copyFaults() []*FormatError {
 		switch {
 		case found.Fault != nil:
 			f := found.Fault
-			faults = append(faults, &FormatError{f.Field, noSlot, f.Offset, fmt.Sprintf("%s copy of the header: %s", name, f.Reason)})
+			faults = append(faults, luks.BadField(f.Field, luks.NoSlot, f.Offset, "%s copy of the header: %s", name, f.Reason))
 		case found.Stale:
 			const offSeqID = 16 // LUKS2 1.1.4, table 1
-			faults = append(faults, &FormatError{"seqid", noSlot, found.Offset + offSeqID,
-				fmt.Sprintf("%s copy of the header: %d, the other one is newer (%d)", name, found.SeqID, c.h.SeqID)})
+			faults = append(faults, luks.BadField("seqid", luks.NoSlot, found.Offset+offSeqID,
+				"%s copy of the header: %d, the other one is newer (%d)", name, found.SeqID, c.h.SeqID))
 		}
 	}
 	return faults
 }
 
 func (c *luks2Container) faults() []*FormatError {
-	faults := c.copyFaults()
-	for _, f := range c.h.Faults(c.at.headerSize, c.at.dataSize) {
-		faults = append(faults, &FormatError{f.Field, f.Slot, f.Offset, f.Reason})
-	}
-	return faults
+	return append(c.copyFaults(), c.h.Faults(c.at.headerSize, c.at.dataSize)...)
 }
 
 func (c *luks2Container) validate() error {
-	return formatError(c.h.Validate(c.at.headerSize, c.at.dataSize))
+	return c.h.Validate(c.at.headerSize, c.at.dataSize)
 }
 
 func (c *luks2Container) usableSlots() []int {
@@ -151,25 +147,15 @@ func (c *luks2Container) checkSlot(slot int) error {
 	if c.h.Keyslots[slot] == nil {
 		return fmt.Errorf("%w: %d", ErrNoKeySlot, slot)
 	}
-	return formatError(c.h.SlotFault(slot, c.at.headerSize))
+	return c.h.SlotFault(slot, c.at.headerSize)
 }
 
 func (c *luks2Container) openSlots(ctx context.Context, slots []int, passphrase []byte) (int, *secret.Buffer, error) {
-	slot, key, err := c.h.OpenSlots(ctx, c.at.Header, slots, passphrase)
-	if errors.Is(err, luks2.ErrMismatch) {
-		err = ErrPassphrase
-	} else if err != nil && ctx.Err() == nil {
-		err = formatError(err)
-	}
-	return slot, key, err
+	return c.h.OpenSlots(ctx, c.at.Header, slots, passphrase)
 }
 
 func (c *luks2Container) checkKey(ctx context.Context, key []byte) error {
-	err := c.h.CheckKey(ctx, key)
-	if errors.Is(err, luks2.ErrMismatch) {
-		return ErrVolumeKey
-	}
-	return err
+	return c.h.CheckKey(ctx, key)
 }
 
 // extents: one, as only one segment is supported.
@@ -179,7 +165,7 @@ func (c *luks2Container) extents() ([]extent, error) {
 	}
 	offset, size, err := c.h.Payload(c.at.dataSize, c.at.detached())
 	if err != nil {
-		return nil, formatError(err)
+		return nil, err
 	}
 	s := c.h.Segments[0]
 	return []extent{{size: size, offset: offset, spec: s.Encryption, sectorSize: s.SectorSize, firstSector: s.IVTweak}}, nil

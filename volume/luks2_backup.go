@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"serpcrypt/volume/luks"
 	"serpcrypt/volume/luks2"
 )
 
@@ -62,7 +63,7 @@ type luks2Restoration struct {
 func (r *luks2Restoration) overwrite(headerSize int64) error {
 	update, err := r.want.Prepare(bytes.NewReader(nil)) // as if no copy were there
 	if err != nil {
-		return formatError(err)
+		return err
 	}
 	_, end := r.want.KeyslotsArea()
 	if err := destroyHeaders(r.header, min(end, headerSize)); err != nil {
@@ -71,7 +72,7 @@ func (r *luks2Restoration) overwrite(headerSize int64) error {
 	if err := r.writeMaterials(); err != nil {
 		return err
 	}
-	return formatError(update.Save(r.header))
+	return update.Save(r.header)
 }
 
 // keepKeys writes the material of the backup where none is that is in use, then
@@ -82,13 +83,13 @@ func (r *luks2Restoration) keepKeys() error {
 	}
 	update, err := r.want.Prepare(r.header)
 	if err != nil {
-		return formatError(err)
+		return err
 	}
 	if err := r.writeMaterials(); err != nil {
 		return err
 	}
 	if err := update.Save(r.header); err != nil {
-		return formatError(err)
+		return err
 	}
 	var unused []byteRange
 	inUse := placesOf(r.want)
@@ -132,7 +133,7 @@ func (r *luks2Restoration) findPlaces() error {
 
 func (r *luks2Restoration) writeMaterials() error {
 	for slot, material := range r.materials {
-		if err := writeMaterial(r.header, slot, material, r.want.Keyslots[slot].Area.Offset); err != nil {
+		if err := luks.WriteMaterial(r.header, slot, material, r.want.Keyslots[slot].Area.Offset); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"serpcrypt/volume/keyslot"
+	"serpcrypt/volume/luks"
 	"serpcrypt/volume/luks1"
 	"serpcrypt/volume/luks2"
 )
@@ -29,7 +30,7 @@ func (c *luks2Container) convert() (commit func() error, err error) {
 			slots[slot] = slot
 		}
 	}
-	spare := noSlot
+	spare := luks.NoSlot
 	if c.h.Keyslots[0] != nil {
 		for spare = 1; c.h.Keyslots[spare] != nil; spare++ {
 		}
@@ -66,7 +67,7 @@ func (c *luks2Container) convert() (commit func() error, err error) {
 		if err := c.becomeLUKS1(h); err != nil {
 			return err
 		}
-		if spare == noSlot {
+		if spare == luks.NoSlot {
 			return nil
 		}
 		return one.moveSlot(spare, 0)
@@ -138,14 +139,14 @@ func (c *luks2Container) asLUKS1() (*luks1.Header, error) {
 	s, d := c.h.Segments[0], c.digest()
 	h, err := luks1.New(luks1.Params{Spec: s.Encryption, KeyBytes: c.header().KeyBytes, Hash: d.Hash, UUID: c.h.UUID, Detached: true})
 	if err != nil {
-		return nil, formatError(err)
+		return nil, err
 	}
 	h.PayloadSector = uint32(s.Offset / luks1.SectorSize)
 	h.DigestIterations = uint32(d.Iterations)
 	copy(h.DigestSalt[:], d.Salt)
 	copy(h.Digest[:], d.Digest) // of more bytes the first ones are the same
 	if err := h.Validate(c.at.headerSize, c.at.dataSize); err != nil {
-		return nil, &ConvertError{TypeLUKS1, formatError(err).Error()}
+		return nil, &ConvertError{TypeLUKS1, err.Error()}
 	}
 	return h, nil
 }
@@ -163,7 +164,7 @@ func (c *luks2Container) fillSlots(h *luks1.Header, slots map[int]int) {
 // place of the headers is for slot 0 then.
 func (c *luks2Container) becomeLUKS1(h *luks1.Header) error {
 	if err := h.Save(c.at.Header); err != nil {
-		return formatError(err)
+		return err
 	}
 	end := h.Slots[1].MaterialOffset()
 	if err := wipe(c.at.Header, byteRange{c.h.Size, c.h.Size + luks1.SectorSize}); err != nil {
@@ -182,13 +183,13 @@ func (c *luks2Container) moveSlot(slot int, to byteRange) error {
 	c.h.Keyslots[slot].Area.Offset = to.from
 	update, err := c.h.Prepare(c.at.Header)
 	if err != nil {
-		return formatError(err)
+		return err
 	}
-	if err := writeMaterial(c.at.Header, slot, material, to.from); err != nil {
+	if err := luks.WriteMaterial(c.at.Header, slot, material, to.from); err != nil {
 		return err
 	}
 	if err := update.Save(c.at.Header); err != nil {
-		return formatError(err)
+		return err
 	}
 	return wipe(c.at.Header, from)
 }

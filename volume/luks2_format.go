@@ -37,7 +37,7 @@ func newLUKS2Draft(p Params, dataSize int64) (draft, error) {
 		StoreSize:  dataSize,
 	})
 	if err != nil {
-		return nil, formatError(err)
+		return nil, err
 	}
 	s := h.Segments[0]
 	if payload := (dataSize - s.Offset) / 512 * 512; p.SectorSize == 0 && payload > 0 && payload%bigSectors == 0 {
@@ -76,7 +76,7 @@ func (d *luks2Draft) seal(ctx context.Context, s Store, key, passphrase []byte, 
 	if err != nil {
 		return err
 	}
-	return d.h.WriteSlot(checkedWriter{s}, slot)
+	return d.h.WriteSlot(s, slot)
 }
 
 func (d *luks2Draft) save(s Store) error { return d.h.Save(s) }

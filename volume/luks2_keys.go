@@ -16,12 +16,12 @@ func (c *luks2Container) freeSlot(slot int) (int, error) {
 		for slot = 0; c.h.Keyslots[slot] != nil; slot++ {
 		}
 		if slot == luks2.MaxSlots {
-			return noSlot, ErrNoFreeSlot
+			return luks.NoSlot, ErrNoFreeSlot
 		}
 	} else if err := checkSlotNumber(slot, luks2.MaxSlots); err != nil {
-		return noSlot, err
+		return luks.NoSlot, err
 	} else if c.h.Keyslots[slot] != nil {
-		return noSlot, fmt.Errorf("%w: %d", ErrSlotUsed, slot)
+		return luks.NoSlot, fmt.Errorf("%w: %d", ErrSlotUsed, slot)
 	}
 	return slot, c.checkSpace()
 }
@@ -47,15 +47,10 @@ func (c *luks2Container) sealSlot(ctx context.Context, slot int, key, passphrase
 	params := p.luks2()
 	params.Replace = c.h.Keyslots[slot] != nil
 	sealed, err := c.h.SealSlot(ctx, slot, key, passphrase, params)
-	switch {
-	case errors.Is(err, luks2.ErrNoSpace):
+	if errors.Is(err, luks2.ErrNoSpace) {
 		return nil, fmt.Errorf("%w: %w", ErrNoFreeSlot, err)
-	case err != nil && ctx.Err() != nil:
-		return nil, ctx.Err()
-	case err != nil:
-		return nil, formatError(err)
 	}
-	return sealed, nil
+	return sealed, err
 }
 
 // checkLUKS2 finds before anything is done what a key slot cannot be made from.
@@ -96,24 +91,24 @@ func (c *luks2Container) change(edit func(h *luks2.Header) error) error {
 func (c *luks2Container) changeAfter(write func() error, edit func(h *luks2.Header) error) error {
 	found, err := luks2.Read(c.at.Header, c.at.headerSize)
 	if err != nil {
-		return formatError(err)
+		return err
 	}
 	if err := edit(found.Header); err != nil {
-		return formatError(err)
+		return err
 	}
 	update, err := found.Header.Prepare(c.at.Header)
 	if err != nil {
-		return formatError(err)
+		return err
 	}
 	if err := write(); err != nil {
-		return formatError(err)
+		return err
 	}
-	return formatError(update.Save(c.at.Header))
+	return update.Save(c.at.Header)
 }
 
 func (c *luks2Container) addKey(sealed sealedSlot) error {
 	slot := sealed.(*luks2.SealedSlot)
-	write := func() error { return slot.WriteMaterial(checkedWriter{c.at.Header}) }
+	write := func() error { return slot.WriteMaterial(c.at.Header) }
 	return c.changeAfter(write, func(h *luks2.Header) error { return h.UseSlot(slot) })
 }
 
@@ -209,7 +204,7 @@ func (c *luks2Container) configure(t Texts) (func() error, error) {
 	}
 	try := *c.h
 	if err := set(&try); err != nil {
-		return nil, formatError(err)
+		return nil, err
 	}
 	return func() error { return c.change(set) }, nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"serpcrypt/volume/luks"
 )
 
 // byteRange is a run of bytes in a store.
@@ -48,7 +50,7 @@ func readRange(s io.ReaderAt, r byteRange) ([]byte, error) {
 	p := make([]byte, r.to-r.from)
 	err := readFull(s, p, r.from)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, &FormatError{"key material", noSlot, r.from, fmt.Sprintf("it is cut off: not all of the %d bytes are there", len(p))}
+		return nil, luks.BadField("key material", luks.NoSlot, r.from, "it is cut off: not all of the %d bytes are there", len(p))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("volume: key material: %w", err)

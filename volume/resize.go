@@ -2,11 +2,10 @@ package volume
 
 import (
 	"context"
+	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-
-	cryptorand "crypto/rand"
 )
 
 // Resizable is a Store whose length can be changed.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 
-	"serpcrypt/volume/luks1"
+	"serpcrypt/volume/luks"
 )
 
 // Store is where a container lies. ReadAt and WriteAt are called concurrently,
@@ -32,15 +32,12 @@ func (at Stores) detached() bool { return at.Header != at.Data }
 type location struct {
 	Stores
 	headerSize int64 // bytes
-	dataSize   int64 // bytes, or unknownSize
+	dataSize   int64 // bytes, or luks.UnknownSize
 }
-
-// unknownSize is that of a store which nobody has named.
-const unknownSize = luks1.UnknownSize
 
 // location returns the stores with the sizes that they have now.
 func (at Stores) location() (location, error) {
-	l := location{Stores: at, dataSize: unknownSize}
+	l := location{Stores: at, dataSize: luks.UnknownSize}
 	var err error
 	if l.headerSize, err = at.Header.Size(); err == nil && at.Data != nil {
 		l.dataSize, err = at.Data.Size()

@@ -11,6 +11,7 @@ import (
 
 	"serpcrypt/internal/secret"
 	"serpcrypt/kdf"
+	"serpcrypt/volume/luks"
 )
 
 // AnySlot stands for every key slot in use.
@@ -67,7 +68,7 @@ func unlock(ctx context.Context, c container, passphrase []byte, slot int, slow 
 			return &Key{key, slot}, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case !errors.Is(err, ErrPassphrase):
+		case !errors.Is(err, luks.ErrMismatch):
 			unreadable = errors.Join(unreadable, err)
 		}
 		return nil, nil
@@ -169,7 +170,7 @@ func CheckKey(ctx context.Context, at Stores, key []byte) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkKey(ctx, key); err != nil {
+	if err := checkVolumeKey(ctx, c, key); err != nil {
 		return nil, err
 	}
 	own, err := secret.Copy(key)
@@ -177,4 +178,13 @@ func CheckKey(ctx context.Context, at Stores, key []byte) (*Key, error) {
 		return nil, err
 	}
 	return &Key{own, AnySlot}, nil
+}
+
+// checkVolumeKey returns ErrVolumeKey for a key that is not the container's.
+func checkVolumeKey(ctx context.Context, c container, key []byte) error {
+	err := c.checkKey(ctx, key)
+	if errors.Is(err, luks.ErrMismatch) {
+		return ErrVolumeKey
+	}
+	return err
 }

@@ -16,6 +16,7 @@ import (
 	"serpcrypt/internal/golden"
 	"serpcrypt/internal/secret"
 	"serpcrypt/kdf"
+	"serpcrypt/volume/luks"
 )
 
 func TestUnlock(t *testing.T) {
@@ -81,7 +82,7 @@ func TestDamagedSlotsLeaveTheOthersUsable(t *testing.T) {
 	unlock := func(slot int) (int, error) {
 		key, err := Unlock(background, Attached(s), image.Passphrases[slot], AnySlot, nil)
 		if err != nil {
-			return noSlot, err
+			return luks.NoSlot, err
 		}
 		defer key.Close()
 		return key.Slot, nil
@@ -183,7 +184,7 @@ func (c *listContainer) openSlots(_ context.Context, slots []int, _ []byte) (int
 	if slices.Contains(slots, c.opens) {
 		return c.opens, secretCopy(make([]byte, 64)), nil
 	}
-	return noSlot, nil, ErrPassphrase
+	return luks.NoSlot, nil, luks.ErrMismatch
 }
 
 // TestSlowSlotsComeLast: each is announced, and none before it is needed.
@@ -195,7 +196,7 @@ func TestSlowSlotsComeLast(t *testing.T) {
 		in   int // opens with the passphrase
 		want []string
 	}{
-		{"none opens", AnySlot, noSlot, []string{"try [5 2]", "slow 0", "try [0]", "slow 7", "try [7]"}},
+		{"none opens", AnySlot, luks.NoSlot, []string{"try [5 2]", "slow 0", "try [0]", "slow 7", "try [7]"}},
 		{"a quick one", AnySlot, 2, []string{"try [5 2]"}},
 		{"a slow one", AnySlot, 0, []string{"try [5 2]", "slow 0", "try [0]"}},
 		{"only a quick one is asked for", 5, 5, []string{"try [5]"}},
@@ -209,7 +210,7 @@ func TestSlowSlotsComeLast(t *testing.T) {
 				}
 				l.events = append(l.events, fmt.Sprint("slow ", slot))
 			})
-			if c.in == noSlot && err != ErrPassphrase || c.in != noSlot && (err != nil || key.Slot != c.in) {
+			if c.in == luks.NoSlot && err != ErrPassphrase || c.in != luks.NoSlot && (err != nil || key.Slot != c.in) {
 				t.Errorf("got %+v, %v", key, err)
 			}
 			if !slices.Equal(l.events, c.want) {

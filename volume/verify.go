@@ -11,6 +11,7 @@ import (
 
 	"serpcrypt/cipher/serpent"
 	"serpcrypt/internal/fsprobe"
+	"serpcrypt/volume/luks"
 )
 
 // Report is what Verify has found, check by check in the order of the
@@ -113,7 +114,7 @@ type verifier struct {
 
 func (v *verifier) verify(ctx context.Context, key *Key) (*Report, error) {
 	r := &v.report
-	r.Slot = noSlot
+	r.Slot = luks.NoSlot
 	extents, err := v.verifyHeader(ctx)
 	if err != nil {
 		return nil, err
@@ -214,7 +215,7 @@ func (v *verifier) incompleteSector(extents []extent) (*FormatError, error) {
 	if rest <= 0 || rest >= int64(last.sectorSize) {
 		return nil, nil
 	}
-	return &FormatError{"payload", noSlot, size - rest, fmt.Sprintf("the container ends %d bytes into a sector of %d", rest, last.sectorSize)}, nil
+	return luks.BadField("payload", luks.NoSlot, size-rest, "the container ends %d bytes into a sector of %d", rest, last.sectorSize), nil
 }
 
 // faultList is filled by several workers.
@@ -231,7 +232,7 @@ func (l *faultList) add(offset int64, format string, args ...any) {
 		l.more++
 		return
 	}
-	l.faults = append(l.faults, &FormatError{"payload", noSlot, offset, fmt.Sprintf(format, args...)})
+	l.faults = append(l.faults, luks.BadField("payload", luks.NoSlot, offset, format, args...))
 }
 
 type payloadWorker struct {
@@ -297,16 +298,14 @@ func (v *verifier) verifyFileSystem(extents []extent, key []byte) error {
 	}
 	v.report.FileSystem = found
 	if found.Name == fsprobe.UnfinishedImport {
-		v.report.judge(CheckFileSystem, &FormatError{CheckFileSystem, noSlot, v.report.Header.PayloadOffset, "an import into it was not finished"})
+		v.report.judge(CheckFileSystem, luks.BadField(CheckFileSystem, luks.NoSlot, v.report.Header.PayloadOffset, "an import into it was not finished"))
 		return nil
 	}
 	if found.Size <= inside.size {
 		v.report.judge(CheckFileSystem)
 		return nil
 	}
-	v.report.judge(CheckFileSystem, &FormatError{
-		CheckFileSystem, noSlot, v.report.Header.PayloadOffset + inside.size,
-		fmt.Sprintf("the container ends here, but the %s in it has %d bytes and the payload only %d", found.Name, found.Size, inside.size),
-	})
+	v.report.judge(CheckFileSystem, luks.BadField(CheckFileSystem, luks.NoSlot, v.report.Header.PayloadOffset+inside.size,
+		"the container ends here, but the %s in it has %d bytes and the payload only %d", found.Name, found.Size, inside.size))
 	return nil
 }

@@ -1,10 +1,9 @@
 package volume
 
 import (
-	"fmt"
-
 	"serpcrypt/volume/af"
 	"serpcrypt/volume/keyslot"
+	"serpcrypt/volume/luks"
 )
 
 // verifyMaterial finds key slots that no passphrase opens anymore. What was
@@ -27,7 +26,7 @@ func (v *verifier) verifyMaterial(c container) {
 
 func materialFaults(header Store, slot int, s *Slot) []*FormatError {
 	fault := func(offset int64, format string, args ...any) *FormatError {
-		return &FormatError{"key material", slot, s.MaterialOffset + offset, fmt.Sprintf(format, args...)}
+		return luks.BadField("key material", slot, s.MaterialOffset+offset, format, args...)
 	}
 	// Behind the stripes there may be anything.
 	material, err := readRange(header, byteRange{s.MaterialOffset, s.MaterialOffset + int64(s.KeyBytes)*keyslot.Stripes})

@@ -1,24 +1,15 @@
-// Package luks has what both versions of LUKS ask of the parameters of a new
-// header or key slot.
+// Package luks has what the versions of LUKS have in common beside their key
+// slots: errors, and what both ask of fields and parameters.
 package luks
 
 import (
-	"fmt"
+	"errors"
 
 	"github.com/google/uuid"
 
+	"serpcrypt/cipher/modes"
 	"serpcrypt/kdf"
 )
-
-// ParamError says what about a parameter is not possible.
-type ParamError struct{ Param, Reason string }
-
-func (e *ParamError) Error() string { return fmt.Sprintf("luks: %s: %s", e.Param, e.Reason) }
-
-// BadParam returns a *ParamError.
-func BadParam(param, format string, a ...any) error {
-	return &ParamError{param, fmt.Sprintf(format, a...)}
-}
 
 // NewUUID returns the UUID in its usual form, or a random one for none. The error
 // is a *ParamError.
@@ -33,6 +24,12 @@ func NewUUID(wanted string) (string, error) {
 	return id.String(), nil
 }
 
+// IsUUID reports whether a header can have this UUID.
+func IsUUID(text string) bool {
+	const length = 36 // of the only one of the forms that the uuid package reads
+	return len(text) == length && uuid.Validate(text) == nil
+}
+
 // CheckIterations keeps what is written to what the specifications and the fields
 // allow; older containers may have less. The error is a *ParamError.
 func CheckIterations(param string, n int) error {
@@ -40,4 +37,14 @@ func CheckIterations(param string, n int) error {
 		return BadParam(param, "%d (allowed: %d to %d)", n, kdf.MinIterations, kdf.MaxIterations)
 	}
 	return nil
+}
+
+// Reason returns the text of an error about a cipher without the cipher, which a
+// *FieldError names.
+func Reason(err error) string {
+	var spec *modes.SpecError
+	if errors.As(err, &spec) {
+		return spec.Reason
+	}
+	return err.Error()
 }

@@ -30,15 +30,15 @@ func (h *Header) SetDigest(ctx context.Context, key []byte, iterations int) erro
 	return nil
 }
 
-// CheckKey returns ErrMismatch if key is not the volume key, and the error of
+// CheckKey returns luks.ErrMismatch if key is not the volume key, and the error of
 // ctx if that is done before this is known.
 func (h *Header) CheckKey(ctx context.Context, key []byte) error {
 	if len(key) != int(h.KeyBytes) {
-		return ErrMismatch
+		return luks.ErrMismatch
 	}
 	right, err := h.checkKeys(ctx, [][]byte{key})
 	if err == nil && right < 0 {
-		return ErrMismatch
+		return luks.ErrMismatch
 	}
 	return err
 }

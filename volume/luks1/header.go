@@ -28,9 +28,9 @@ The header (table 1), in bytes. Integers are big-endian, texts end in NULs.
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 
 	"serpcrypt/volume/keyslot"
+	"serpcrypt/volume/luks"
 )
 
 const (
@@ -114,20 +114,20 @@ func untilNUL(b []byte) string {
 
 // Parse reads a header from the first HeaderSize bytes of b. It fails only if
 // they are too few or no LUKS1 header at all: what the fields say is checked
-// by Validate. The error is a *FieldError.
+// by Validate. The error is a *luks.FieldError.
 func Parse(b []byte) (*Header, error) {
 	if len(b) < HeaderSize {
-		return nil, &FieldError{"header", noSlot, 0, fmt.Sprintf("only %d of %d bytes are there", len(b), HeaderSize)}
+		return nil, luks.BadField("header", luks.NoSlot, 0, "only %d of %d bytes are there", len(b), HeaderSize)
 	}
 	h := new(Header)
 	if _, err := binary.Decode(b[:HeaderSize], binary.BigEndian, h); err != nil {
 		panic("luks1: " + err.Error()) // the sizes are constants
 	}
 	if h.Magic != Magic {
-		return nil, &FieldError{"magic", noSlot, offMagic, "this is no LUKS container"}
+		return nil, luks.BadField("magic", luks.NoSlot, offMagic, "this is no LUKS container")
 	}
 	if h.Version != Version {
-		return nil, &FieldError{"version", noSlot, offVersion, fmt.Sprintf("LUKS version %d, only %d is known", h.Version, Version)}
+		return nil, luks.BadField("version", luks.NoSlot, offVersion, "LUKS version %d, only %d is known", h.Version, Version)
 	}
 	return h, nil
 }

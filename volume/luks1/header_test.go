@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"serpcrypt/internal/golden"
+	"serpcrypt/volume/luks"
 )
 
 // newHeader returns a valid header with key slot 0 in use, and the size of a
@@ -143,7 +144,7 @@ func TestParseErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Parse(c.in)
-			var field *FieldError
+			var field *luks.FieldError
 			if got != nil || !errors.As(err, &field) {
 				t.Fatalf("got %v, %v; want a FieldError", got, err)
 			}
@@ -245,7 +246,7 @@ func TestValidate(t *testing.T) {
 				}
 				return
 			}
-			var field *FieldError
+			var field *luks.FieldError
 			if !errors.As(err, &field) {
 				t.Fatalf("got %v, want a FieldError", err)
 			}
@@ -267,17 +268,17 @@ func TestValidateOfShortContainers(t *testing.T) {
 		{1024, "payload sector"},
 		{0, "payload sector"},
 	} {
-		var field *FieldError
+		var field *luks.FieldError
 		err := h.Validate(c.size, c.size)
 		if errors.As(err, &field) != (c.field != "") || field != nil && field.Field != c.field {
 			t.Errorf("%d bytes: got %v, want %q", c.size, err, c.field)
 		}
 	}
 	h.PayloadSector = 0
-	if err := h.Validate(h.EndOfSlots(), UnknownSize); err != nil {
+	if err := h.Validate(h.EndOfSlots(), luks.UnknownSize); err != nil {
 		t.Errorf("detached, all slots there: %v", err)
 	}
-	var field *FieldError
+	var field *luks.FieldError
 	if err := h.Validate(h.EndOfSlots()-1, 1<<40); !errors.As(err, &field) || field.Slot != 7 {
 		t.Errorf("detached, slot 7 cut short: %v", err)
 	}
@@ -294,7 +295,7 @@ func TestPayload(t *testing.T) {
 	refused := func(storeSize int64, detached bool) {
 		t.Helper()
 		_, _, err := h.Payload(storeSize, detached)
-		var field *FieldError
+		var field *luks.FieldError
 		if !errors.As(err, &field) || field.Field != "payload sector" || field.Slot != -1 || field.Offset != 104 {
 			t.Errorf("%d bytes: got %v", storeSize, err)
 		}
@@ -318,7 +319,7 @@ func TestFaultsOfABrokenActiveField(t *testing.T) {
 	if len(faults) != 1 || faults[0].Field != "active" || faults[0].Slot != 3 || faults[0].Offset != 352 {
 		t.Errorf("got %v", faults)
 	}
-	want := "luks1: key slot 3: active (byte 352): 0x0000deac means neither enabled (0x00ac71f3) nor disabled (0x0000dead)"
+	want := "luks: key slot 3: active at byte 352: 0x0000deac means neither enabled (0x00ac71f3) nor disabled (0x0000dead)"
 	if got := faults[0].Error(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

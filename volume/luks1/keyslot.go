@@ -3,22 +3,12 @@ package luks1
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 
 	"serpcrypt/kdf"
 	"serpcrypt/volume/keyslot"
 	"serpcrypt/volume/luks"
-)
-
-var (
-	// ErrMismatch says that a passphrase or volume key is not the right one.
-	ErrMismatch = errors.New("luks1: the volume key does not match the digest")
-	// ErrSlotUnused says that a slot cannot be opened by any passphrase.
-	ErrSlotUnused = errors.New("luks1: the key slot is not in use")
-	// ErrSlotUsed says that writing would destroy a key slot.
-	ErrSlotUsed = errors.New("luks1: the key slot is in use")
 )
 
 // SealedSlot is a key slot that is ready to be written.
@@ -37,7 +27,7 @@ func (h *Header) SealSlot(ctx context.Context, slot int, key, passphrase []byte,
 	}
 	fields := h.Slots[slot]
 	if fields.Active == SlotEnabled {
-		return nil, ErrSlotUsed
+		return nil, luks.ErrSlotUsed
 	}
 	fields.Active = SlotEnabled
 	fields.Iterations = uint32(iterations)
@@ -55,11 +45,11 @@ func (h *Header) SealSlot(ctx context.Context, slot int, key, passphrase []byte,
 	return &SealedSlot{slot, fields, material}, nil
 }
 
-// WriteSlot puts a sealed slot in use: its material into the container w, its
-// fields into h. Both are to be synced and saved by the caller, in this order.
-func (h *Header) WriteSlot(w io.WriterAt, s *SealedSlot) error {
-	if _, err := w.WriteAt(s.material, s.fields.MaterialOffset()); err != nil {
-		return fmt.Errorf("luks1: key slot %d: %w", s.slot, err)
+// WriteSlot puts a sealed slot in use: its material onto the disk, its fields into
+// h, which is to be saved. The error is a *luks.FieldError, or that of the store.
+func (h *Header) WriteSlot(store luks.Store, s *SealedSlot) error {
+	if err := luks.WriteMaterial(store, s.slot, s.material, s.fields.MaterialOffset()); err != nil {
+		return err
 	}
 	h.Slots[s.slot] = s.fields
 	return nil

@@ -36,7 +36,7 @@ func TestOpenSlotOfGoldenImages(t *testing.T) {
 				if !bytes.Equal(key.Bytes(), image.VolumeKey) {
 					t.Errorf("key is %x, want %x", key.Bytes(), image.VolumeKey)
 				}
-				if key, err := openSlot(h, bytes.NewReader(content), slot, passphrase[1:]); key != nil || err != ErrMismatch {
+				if key, err := openSlot(h, bytes.NewReader(content), slot, passphrase[1:]); key != nil || err != luks.ErrMismatch {
 					t.Errorf("wrong passphrase: %v", err)
 				}
 			})
@@ -55,7 +55,7 @@ func openSlot(h *Header, r io.ReaderAt, slot int, passphrase []byte) (*secret.Bu
 	return key, err
 }
 
-func writeSlot(h *Header, s Store, slot int, key, passphrase []byte, iterations int) error {
+func writeSlot(h *Header, s luks.Store, slot int, key, passphrase []byte, iterations int) error {
 	sealed, err := h.SealSlot(background, slot, key, passphrase, iterations)
 	if err != nil {
 		return err
@@ -120,13 +120,13 @@ func TestWriteSlotThenOpenSlot(t *testing.T) {
 			if h.Slots[0].Salt == h.Slots[3].Salt {
 				t.Error("two slots have the same salt")
 			}
-			if _, err := openSlot(h, s, 1, passphrases[0]); err != ErrSlotUnused {
+			if _, err := openSlot(h, s, 1, passphrases[0]); err != luks.ErrSlotUnused {
 				t.Errorf("free slot: %v", err)
 			}
-			if err := writeSlot(h, s, 3, key, passphrases[0], 1000); err != ErrSlotUsed {
+			if err := writeSlot(h, s, 3, key, passphrases[0], 1000); err != luks.ErrSlotUsed {
 				t.Errorf("slot in use: %v", err)
 			}
-			if err := h.CheckKey(background, key[1:]); err != ErrMismatch {
+			if err := h.CheckKey(background, key[1:]); err != luks.ErrMismatch {
 				t.Errorf("short key: %v", err)
 			}
 		})
@@ -152,7 +152,7 @@ func TestCheckKeyCountsZeros(t *testing.T) {
 		t.Errorf("the same salt again (%v)", err)
 	}
 	for _, other := range [][]byte{key[:31], append(bytes.Clone(key), 0)} {
-		if err := h.CheckKey(background, other); err != ErrMismatch {
+		if err := h.CheckKey(background, other); err != luks.ErrMismatch {
 			t.Errorf("key of %d bytes: %v", len(other), err)
 		}
 	}
@@ -376,7 +376,7 @@ func (lyingDisk) WriteAt(p []byte, off int64) (int, error) { return len(p), nil 
 func TestSaveReadsBack(t *testing.T) {
 	h, _ := newHeader(t)
 	err := h.Save(lyingDisk{faultstore.New(make([]byte, 4096))})
-	if field := new(FieldError); !errors.As(err, &field) || field.Field != "header" || field.Slot != -1 {
+	if field := new(luks.FieldError); !errors.As(err, &field) || field.Field != "header" || field.Slot != -1 {
 		t.Errorf("a header that was not written: got %v, want a FieldError", err)
 	}
 }

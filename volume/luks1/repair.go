@@ -1,6 +1,10 @@
 package luks1
 
-import "fmt"
+import (
+	"fmt"
+
+	"serpcrypt/volume/luks"
+)
 
 // MendSlot removes the cause of a slot's fault from h, where that needs no
 // guess, and says what it has done, or "" if it can do nothing.
@@ -8,9 +12,9 @@ import "fmt"
 // What is always the same is set again: the number of stripes, and the place of
 // the material, which is lost nowhere else. A slot whose fault cannot be
 // undone is disabled.
-func (h *Header) MendSlot(fault *FieldError) string {
+func (h *Header) MendSlot(fault *luks.FieldError) string {
 	i := fault.Slot
-	if i == noSlot {
+	if i == luks.NoSlot {
 		return ""
 	}
 	slot := &h.Slots[i]

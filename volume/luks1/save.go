@@ -1,27 +1,20 @@
 package luks1
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-)
 
-// Store is where a container lies.
-type Store interface {
-	io.ReaderAt
-	io.WriterAt
-	Sync() error
-}
+	"serpcrypt/volume/luks"
+)
 
 // headerSpace is what cryptsetup reads and writes of a header, and keeps key
 // material out of, in bytes.
 const headerSpace = 1024
 
 // Save writes and syncs the header and reads it back; if that gives something
-// else, the error is a *FieldError. The first sector, which makes the header
+// else, the error is a *luks.FieldError. The first sector, which makes the header
 // one, comes last: a disk writes it whole or not at all, and what was written
 // before, key material above all, is synced by then.
-func (h *Header) Save(s Store) error {
+func (h *Header) Save(s luks.Store) error {
 	var space [headerSpace]byte
 	copy(space[:], h.Marshal())
 	for _, at := range []int64{SectorSize, 0} {
@@ -32,12 +25,5 @@ func (h *Header) Save(s Store) error {
 			return fmt.Errorf("luks1: header: %w", err)
 		}
 	}
-	var got [headerSpace]byte
-	if _, err := io.ReadFull(io.NewSectionReader(s, 0, headerSpace), got[:]); err != nil {
-		return fmt.Errorf("luks1: header: %w", err)
-	}
-	if !bytes.Equal(got[:], space[:]) {
-		return &FieldError{"header", noSlot, 0, "read back it is not what was written"}
-	}
-	return nil
+	return luks.CheckWritten(s, space[:], 0, "header", luks.NoSlot)
 }

@@ -8,6 +8,7 @@ import (
 	"serpcrypt/internal/secret"
 	"serpcrypt/kdf"
 	"serpcrypt/volume/keyslot"
+	"serpcrypt/volume/luks"
 )
 
 // OpenSlots tries a passphrase in key slots of the container r and returns which
@@ -17,13 +18,13 @@ import (
 // The slots are divided among the processor's cores and derived from side by
 // side. As soon as a slot's key is ready it is tried, before the others go on.
 //
-// Errors: ErrMismatch if none opens, which damaged slots look like, too;
-// ErrSlotUnused; that of r, if none opens and some cannot be read; and that of
+// Errors: luks.ErrMismatch if none opens, which damaged slots look like, too;
+// luks.ErrSlotUnused; that of r, if none opens and some cannot be read; and that of
 // ctx.
 func (h *Header) OpenSlots(ctx context.Context, r io.ReaderAt, slots []int, passphrase []byte) (slot int, key *secret.Buffer, err error) {
 	for _, slot := range slots {
 		if h.Slots[slot].Active != SlotEnabled {
-			return noSlot, nil, ErrSlotUnused
+			return luks.NoSlot, nil, luks.ErrSlotUnused
 		}
 	}
 	jobs := make([]kdf.Job, len(slots))
@@ -42,9 +43,9 @@ func (h *Header) OpenSlots(ctx context.Context, r io.ReaderAt, slots []int, pass
 	case key != nil:
 		return slot, key, nil
 	case err == nil:
-		return noSlot, nil, ErrMismatch
+		return luks.NoSlot, nil, luks.ErrMismatch
 	case ctx.Err() != nil:
-		return noSlot, nil, err
+		return luks.NoSlot, nil, err
 	}
-	return noSlot, nil, fmt.Errorf("luks1: %w", err)
+	return luks.NoSlot, nil, fmt.Errorf("luks1: %w", err)
 }

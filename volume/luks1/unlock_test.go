@@ -14,6 +14,7 @@ import (
 
 	"serpcrypt/internal/faultstore"
 	"serpcrypt/kdf"
+	"serpcrypt/volume/luks"
 )
 
 const forEver = kdf.MaxIterations // minutes at least
@@ -80,7 +81,7 @@ func TestWhichSlotOpened(t *testing.T) {
 						}
 						got.Close()
 					}
-					if opened, got, err := h.OpenSlots(background, s, slots, []byte("9")); opened != noSlot || got != nil || err != ErrMismatch {
+					if opened, got, err := h.OpenSlots(background, s, slots, []byte("9")); opened != luks.NoSlot || got != nil || err != luks.ErrMismatch {
 						t.Errorf("%s, wrong passphrase: slot %d, %v", hash, opened, err)
 					}
 				})
@@ -109,10 +110,10 @@ func TestOpenSlotsWithTheSamePassphrase(t *testing.T) {
 
 func TestOpenSlotsErrors(t *testing.T) {
 	h, s, _ := manySlots(t, "sha1", 1000, 1000, 1000)
-	if _, _, err := h.OpenSlots(background, s, []int{0, 3}, passphraseOf(0)); err != ErrSlotUnused {
+	if _, _, err := h.OpenSlots(background, s, []int{0, 3}, passphraseOf(0)); err != luks.ErrSlotUnused {
 		t.Errorf("slot 3 is free: %v", err)
 	}
-	if slot, key, err := h.OpenSlots(background, s, nil, passphraseOf(0)); key != nil || err != ErrMismatch {
+	if slot, key, err := h.OpenSlots(background, s, nil, passphraseOf(0)); key != nil || err != luks.ErrMismatch {
 		t.Errorf("no slot: %d has opened, %v", slot, err)
 	}
 	// A slot that cannot be read says so only if no other opens.

@@ -2,25 +2,12 @@ package luks1
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"math"
-
-	"github.com/google/uuid"
 
 	"serpcrypt/cipher/modes"
 	"serpcrypt/internal/hashes"
+	"serpcrypt/volume/luks"
 )
-
-// FieldError says what is wrong with a header, and where.
-type FieldError struct {
-	Field  string
-	Slot   int   // the key slot, or -1
-	Offset int64 // of the field, in bytes from the header's start
-	Reason string
-}
-
-const noSlot = -1
 
 const (
 	fieldPayloadSector = "payload sector"
@@ -31,19 +18,8 @@ const (
 	fieldStripes        = "stripes"
 )
 
-func (e *FieldError) Error() string {
-	where := ""
-	if e.Slot != noSlot {
-		where = fmt.Sprintf("key slot %d: ", e.Slot)
-	}
-	return fmt.Sprintf("luks1: %s%s (byte %d): %s", where, e.Field, e.Offset, e.Reason)
-}
-
-// UnknownSize stands for the size of a payload's store that nobody has named.
-const UnknownSize = -1
-
 // Validate returns the first fault that keeps the container from being used, as
-// a *FieldError. The sizes are those of Faults. A slot whose active field is
+// a *luks.FieldError. The sizes are those of Faults. A slot whose active field is
 // neither enabled nor disabled is no such fault: it cannot be opened, and the
 // others can.
 func (h *Header) Validate(headerSize, dataSize int64) error {
@@ -58,32 +34,32 @@ func (h *Header) Validate(headerSize, dataSize int64) error {
 // Payload returns where the payload begins in its store, of dataSize bytes, and
 // how long it is, in bytes: whole sectors, at least one. That store is another
 // than the header's if the header is detached; then the payload may begin
-// anywhere. The error is a *FieldError.
+// anywhere. The error is a *luks.FieldError.
 func (h *Header) Payload(dataSize int64, detached bool) (offset, size int64, err error) {
 	offset = h.PayloadOffset()
 	if offset == 0 && !detached {
-		return 0, 0, &FieldError{fieldPayloadSector, noSlot, offPayloadSector,
-			"0: this is a detached header, whose payload is in another file"}
+		return 0, 0, luks.BadField(fieldPayloadSector, luks.NoSlot, offPayloadSector,
+			"0: this is a detached header, whose payload is in another file")
 	}
 	size = (dataSize - offset) / SectorSize * SectorSize
 	if size <= 0 {
-		return 0, 0, &FieldError{fieldPayloadSector, noSlot, offPayloadSector,
-			fmt.Sprintf("the payload begins at byte %d, where the container ends (byte %d): there is none", offset, dataSize)}
+		return 0, 0, luks.BadField(fieldPayloadSector, luks.NoSlot, offPayloadSector,
+			"the payload begins at byte %d, where the container ends (byte %d): there is none", offset, dataSize)
 	}
 	return offset, size, nil
 }
 
 // Faults returns all that is wrong with a header, in the order of the fields.
 // The header lies in a store of headerSize bytes, its payload in one of dataSize,
-// or UnknownSize. A container may end where its payload should begin, as header
+// or luks.UnknownSize. A container may end where its payload should begin, as header
 // backups do.
-func (h *Header) Faults(headerSize, dataSize int64) []*FieldError {
+func (h *Header) Faults(headerSize, dataSize int64) []*luks.FieldError {
 	v := validator{h: h, headerSize: headerSize, dataSize: dataSize}
 	v.checkCipher()
 	v.checkHash()
 	v.checkPayload()
 	v.checkKeyBytes()
-	v.checkIterations(noSlot, offDigestIterations, h.DigestIterations)
+	v.checkIterations(luks.NoSlot, offDigestIterations, h.DigestIterations)
 	v.checkUUID()
 	for slot := range h.Slots {
 		v.checkSlot(slot)
@@ -91,18 +67,18 @@ func (h *Header) Faults(headerSize, dataSize int64) []*FieldError {
 	return v.faults
 }
 
-// CheckPlaces returns a *FieldError if it is not sure where the key material of
+// CheckPlaces returns a *luks.FieldError if it is not sure where the key material of
 // each slot lies. In all other respects the header may be wrong, and its store, of
 // headerSize bytes, may end before the material does. If the size of the key is
 // wrong, the material is longer or shorter than it seems; each part of it is needed
 // to open the slot.
 func (h *Header) CheckPlaces(headerSize int64) error {
-	v := &validator{h: h, headerSize: math.MaxInt64, dataSize: UnknownSize, keyBytes: int64(h.KeyBytes)}
+	v := &validator{h: h, headerSize: math.MaxInt64, dataSize: luks.UnknownSize, keyBytes: int64(h.KeyBytes)}
 	switch {
 	case headerSize < headerSpace:
-		v.fault("header", noSlot, 0, "only %d of %d bytes are there", headerSize, headerSpace)
+		v.fault("header", luks.NoSlot, 0, "only %d of %d bytes are there", headerSize, headerSpace)
 	case h.KeyBytes == 0 || h.KeyBytes > math.MaxInt16:
-		v.fault("key bytes", noSlot, offKeyBytes, "%d is no size of a key", h.KeyBytes)
+		v.fault("key bytes", luks.NoSlot, offKeyBytes, "%d is no size of a key", h.KeyBytes)
 	}
 	for slot := range h.Slots {
 		v.checkMaterial(slot)
@@ -116,14 +92,14 @@ func (h *Header) CheckPlaces(headerSize int64) error {
 type validator struct {
 	h          *Header
 	headerSize int64       // of the stores, in bytes
-	dataSize   int64       // or UnknownSize
+	dataSize   int64       // or luks.UnknownSize
 	spec       *modes.Spec // nil if it makes no sense
 	keyBytes   int64       // 0 if it makes no sense
-	faults     []*FieldError
+	faults     []*luks.FieldError
 }
 
 func (v *validator) fault(field string, slot int, offset int64, format string, args ...any) {
-	v.faults = append(v.faults, &FieldError{field, slot, offset, fmt.Sprintf(format, args...)})
+	v.faults = append(v.faults, luks.BadField(field, slot, offset, format, args...))
 }
 
 func offsetInSlot(slot int, field int64) int64 { return offSlots + int64(slot)*slotSize + field }
@@ -133,12 +109,12 @@ func offsetInSlot(slot int, field int64) int64 { return offSlots + int64(slot)*s
 func (v *validator) isText(field string, offset int64, b []byte) bool {
 	end := bytes.IndexByte(b, 0)
 	if end < 0 {
-		v.fault(field, noSlot, offset, "no NUL ends the text")
+		v.fault(field, luks.NoSlot, offset, "no NUL ends the text")
 		return false
 	}
 	for _, c := range b[:end] {
 		if c < 0x20 || c > 0x7E {
-			v.fault(field, noSlot, offset, "%q is no text", b[:end])
+			v.fault(field, luks.NoSlot, offset, "%q is no text", b[:end])
 			return false
 		}
 	}
@@ -153,24 +129,15 @@ func (v *validator) checkCipher() {
 	}
 	// With a mode that fits any cipher, only the name can be wrong.
 	if _, err := modes.ParseSpec(v.h.CipherName.String() + "-ecb"); err != nil {
-		v.fault("cipher name", noSlot, offCipherName, "%s", reason(err))
+		v.fault("cipher name", luks.NoSlot, offCipherName, "%s", luks.Reason(err))
 		return
 	}
 	spec, err := modes.ParseSpec(v.h.Spec())
 	if err != nil {
-		v.fault("cipher mode", noSlot, offCipherMode, "%s", reason(err))
+		v.fault("cipher mode", luks.NoSlot, offCipherMode, "%s", luks.Reason(err))
 		return
 	}
 	v.spec = &spec
-}
-
-// reason returns err without the place, which the FieldError has.
-func reason(err error) string {
-	var spec *modes.SpecError
-	if errors.As(err, &spec) {
-		return spec.Reason
-	}
-	return err.Error()
 }
 
 func (v *validator) checkHash() {
@@ -178,15 +145,15 @@ func (v *validator) checkHash() {
 		return
 	}
 	if newHash, err := hashes.New(v.h.Hash.String()); err != nil {
-		v.fault("hash", noSlot, offHash, "unknown hash %q", v.h.Hash)
+		v.fault("hash", luks.NoSlot, offHash, "unknown hash %q", v.h.Hash)
 	} else if size := newHash().Size(); size < DigestSize {
-		v.fault("hash", noSlot, offHash, "%s has %d bytes, %d are needed", v.h.Hash, size, DigestSize)
+		v.fault("hash", luks.NoSlot, offHash, "%s has %d bytes, %d are needed", v.h.Hash, size, DigestSize)
 	}
 }
 
 func (v *validator) checkPayload() {
-	if begin := v.h.PayloadOffset(); v.dataSize != UnknownSize && begin > v.dataSize {
-		v.fault(fieldPayloadSector, noSlot, offPayloadSector, "the payload begins at byte %d, the container ends at byte %d", begin, v.dataSize)
+	if begin := v.h.PayloadOffset(); v.dataSize != luks.UnknownSize && begin > v.dataSize {
+		v.fault(fieldPayloadSector, luks.NoSlot, offPayloadSector, "the payload begins at byte %d, the container ends at byte %d", begin, v.dataSize)
 	}
 }
 
@@ -196,9 +163,9 @@ func (v *validator) checkKeyBytes() {
 		return // no size would be right
 	}
 	if n > math.MaxInt16 {
-		v.fault("key bytes", noSlot, offKeyBytes, "%d is no size of a key", n)
+		v.fault("key bytes", luks.NoSlot, offKeyBytes, "%d is no size of a key", n)
 	} else if err := v.spec.CheckKeySize(int(n)); err != nil {
-		v.fault("key bytes", noSlot, offKeyBytes, "%s: %s", v.spec, reason(err))
+		v.fault("key bytes", luks.NoSlot, offKeyBytes, "%s: %s", v.spec, luks.Reason(err))
 	} else {
 		v.keyBytes = int64(n)
 	}
@@ -206,7 +173,7 @@ func (v *validator) checkKeyBytes() {
 
 func (v *validator) checkIterations(slot int, offset int64, n uint32) {
 	field := fieldIterations
-	if slot == noSlot {
+	if slot == luks.NoSlot {
 		field = "digest iterations"
 	}
 	if n == 0 {
@@ -220,9 +187,8 @@ func (v *validator) checkUUID() {
 	if !v.isText("UUID", offUUID, v.h.UUID[:]) {
 		return
 	}
-	const length = 36 // the only one of the forms that the uuid package reads
-	if text := v.h.UUID.String(); len(text) != length || uuid.Validate(text) != nil {
-		v.fault("UUID", noSlot, offUUID, "%q is no UUID", text)
+	if text := v.h.UUID.String(); !luks.IsUUID(text) {
+		v.fault("UUID", luks.NoSlot, offUUID, "%q is no UUID", text)
 	}
 }
 

@@ -16,12 +16,8 @@ import (
 	"serpcrypt/volume/luks"
 )
 
-var (
-	// ErrMismatch says that a passphrase or volume key is not the right one.
-	ErrMismatch = errors.New("luks2: the volume key does not match the digest")
-	// ErrNoDigest says that a header does not tell which volume key is right.
-	ErrNoDigest = errors.New("luks2: no digest is for segment 0")
-)
+// ErrNoDigest says that a header does not tell which volume key is right.
+var ErrNoDigest = errors.New("luks2: no digest is for segment 0")
 
 // newSaltSize is that of new digests and key slots, in bytes, as cryptsetup's.
 const newSaltSize = 32
@@ -59,7 +55,7 @@ func (h *Header) AddDigest(ctx context.Context, key []byte, hash string, iterati
 	return nil
 }
 
-// CheckKey returns ErrMismatch if key is not the volume key, ErrNoDigest, and the
+// CheckKey returns luks.ErrMismatch if key is not the volume key, ErrNoDigest, and the
 // error of ctx if that is done before this is known. The header needs to have
 // passed Validate.
 func (h *Header) CheckKey(ctx context.Context, key []byte) error {
@@ -68,11 +64,11 @@ func (h *Header) CheckKey(ctx context.Context, key []byte) error {
 		return ErrNoDigest
 	}
 	if !h.isVolumeKeySize(d, len(key)) {
-		return ErrMismatch
+		return luks.ErrMismatch
 	}
 	right, err := d.match(ctx, [][]byte{key})
 	if err == nil && right < 0 {
-		return ErrMismatch
+		return luks.ErrMismatch
 	}
 	return err
 }

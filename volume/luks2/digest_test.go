@@ -33,7 +33,7 @@ func TestAddDigest(t *testing.T) {
 			t.Errorf("%s: %v", c.hash, err)
 		}
 		key[0] ^= 1
-		if err := h.CheckKey(background, key); err != ErrMismatch {
+		if err := h.CheckKey(background, key); err != luks.ErrMismatch {
 			t.Errorf("%s: wrong key: %v", c.hash, err)
 		}
 	}
@@ -51,11 +51,11 @@ func TestCheckKeyCountsZeros(t *testing.T) {
 	// Without key slots, only the cipher tells which sizes are possible.
 	for _, wrong := range [][]int{{0, 63}, {0, 32, 48, 63}} {
 		for _, n := range wrong {
-			if err := h.CheckKey(background, key[:n]); err != ErrMismatch {
+			if err := h.CheckKey(background, key[:n]); err != luks.ErrMismatch {
 				t.Errorf("key of %d bytes: %v", n, err)
 			}
 		}
-		if err := h.CheckKey(background, append(bytes.Clone(key), 0)); err != ErrMismatch {
+		if err := h.CheckKey(background, append(bytes.Clone(key), 0)); err != luks.ErrMismatch {
 			t.Errorf("long key: %v", err)
 		}
 		if err := h.CheckKey(background, key); err != nil {

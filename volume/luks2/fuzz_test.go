@@ -9,6 +9,7 @@ import (
 
 	"serpcrypt/internal/faultstore"
 	"serpcrypt/internal/golden"
+	"serpcrypt/volume/luks"
 )
 
 // headersSize is enough for both copies in each of the golden images, in bytes.
@@ -53,7 +54,7 @@ func FuzzRead(f *testing.F) {
 		s := faultstore.New(append(b, make([]byte, room)...))
 		if err := h.Save(s); err != nil {
 			// A text as short as it can be may have no room in our form.
-			var full *FieldError
+			var full *luks.FieldError
 			if !errors.As(err, &full) || full.Field != "json" && full.Field != "seqid" {
 				t.Fatal(err)
 			}
@@ -70,12 +71,12 @@ func FuzzRead(f *testing.F) {
 // checkValid checks that what Validate passes is safe to allocate, read and write.
 func checkValid(t *testing.T, h *Header, size int64) {
 	t.Helper()
-	for _, fault := range h.Faults(size, UnknownSize) {
+	for _, fault := range h.Faults(size, luks.UnknownSize) {
 		if len(fault.Error()) > 1000 || fault.Offset < 0 || fault.Offset >= h.Size {
 			t.Errorf("fault %#v", fault)
 		}
 	}
-	if h.Validate(size, UnknownSize) != nil {
+	if h.Validate(size, luks.UnknownSize) != nil {
 		return
 	}
 	begin, end := h.KeyslotsArea()

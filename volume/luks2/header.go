@@ -40,6 +40,7 @@ import (
 	"strings"
 
 	"serpcrypt/internal/hashes"
+	"serpcrypt/volume/luks"
 )
 
 const (
@@ -127,7 +128,7 @@ func (h *Header) KeyslotsArea() (begin, end int64) {
 
 // ParseCopy reads the copy that lies at offset in the header's store and that b
 // begins with. What the fields say beyond the copy itself is checked by Validate.
-// The error is a *FieldError.
+// The error is a *luks.FieldError.
 func ParseCopy(b []byte, offset int64) (*Header, error) {
 	h, fault := parseCopy(b, offset)
 	if fault != nil {
@@ -136,7 +137,7 @@ func ParseCopy(b []byte, offset int64) (*Header, error) {
 	return h, nil
 }
 
-func parseCopy(b []byte, offset int64) (*Header, *FieldError) {
+func parseCopy(b []byte, offset int64) (*Header, *luks.FieldError) {
 	f, fault := parseFields(b, offset)
 	if fault != nil {
 		return nil, fault
@@ -189,7 +190,7 @@ func parseCopy(b []byte, offset int64) (*Header, *FieldError) {
 
 // parseFields reads the binary header of the copy at offset and checks what has
 // to be known before the rest can be read.
-func parseFields(b []byte, offset int64) (*fields, *FieldError) {
+func parseFields(b []byte, offset int64) (*fields, *luks.FieldError) {
 	if len(b) < HeaderSize {
 		return nil, newFault("magic", offset, "only %d of the %d bytes of a header are there", len(b), HeaderSize)
 	}
@@ -200,10 +201,8 @@ func parseFields(b []byte, offset int64) (*fields, *FieldError) {
 	switch {
 	case f.Magic != magicAt(offset):
 		return nil, newFault("magic", offset+offMagic, "%q, must be %q", f.Magic, magicAt(offset))
-	case f.Version == 1 && offset == 0:
-		fault := newFault("version", offVersion, "%v", ErrLUKS1)
-		fault.Err = ErrLUKS1
-		return nil, fault
+	case offset == 0 && isLUKS1(b):
+		return nil, newFault("version", offVersion, "this is a LUKS1 header")
 	case f.Version != Version:
 		return nil, newFault("version", offset+offVersion, "LUKS version %d, must be %d", f.Version, Version)
 	case !isSize(f.Size):
@@ -216,6 +215,8 @@ func parseFields(b []byte, offset int64) (*fields, *FieldError) {
 	return f, nil
 }
 
+func isLUKS1(b []byte) bool { return string(b[:offSize]) == "LUKS\xBA\xBE\x00\x01" }
+
 func magicAt(offset int64) [6]byte {
 	if offset == 0 {
 		return Magic
@@ -227,7 +228,7 @@ func magicAt(offset int64) [6]byte {
 func isSize(n uint64) bool { return n >= MinSize && n <= MaxSize && n&(n-1) == 0 }
 
 // checksum returns that of a copy, whatever stands in its place now.
-func checksum(b []byte, name string) (sum [checksumSize]byte, fault *FieldError) {
+func checksum(b []byte, name string) (sum [checksumSize]byte, fault *luks.FieldError) {
 	newHash, err := hashes.New(name)
 	if err != nil {
 		return sum, newFault("csum_alg", offChecksumAlg, "unknown hash %s", excerpt(name))
@@ -241,7 +242,7 @@ func checksum(b []byte, name string) (sum [checksumSize]byte, fault *FieldError)
 }
 
 // MarshalCopy returns the Size bytes of the copy for offset, 0 or Size, which
-// ParseCopy reads the same header from. The error, a *FieldError, says what has
+// ParseCopy reads the same header from. The error, a *luks.FieldError, says what has
 // no room.
 func (h *Header) MarshalCopy(offset int64, salt [SaltSize]byte) ([]byte, error) {
 	f := fields{

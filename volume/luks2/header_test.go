@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"serpcrypt/internal/golden"
+	"serpcrypt/volume/luks"
 )
 
 func TestGoldenHeaders(t *testing.T) {
@@ -206,21 +207,21 @@ func TestParseCopyErrors(t *testing.T) {
 				if got != nil {
 					t.Fatalf("got a header")
 				}
-				wantFault(t, err, c.field, noSlot, offset+c.at, c.reason)
+				wantFault(t, err, c.field, luks.NoSlot, offset+c.at, c.reason)
 			})
 		}
 	}
 	t.Run("cut short", func(t *testing.T) {
 		_, err := ParseCopy(good[0][:len(good[0])-1], 0)
-		wantFault(t, err, "hdr_size", noSlot, 8, "only 16383")
+		wantFault(t, err, "hdr_size", luks.NoSlot, 8, "only 16383")
 	})
 	t.Run("secondary copy of another size", func(t *testing.T) {
 		_, err := ParseCopy(good[h.Size], 2*h.Size)
-		wantFault(t, err, "hdr_size", noSlot, 2*h.Size+8, "secondary copy is at byte 32768")
+		wantFault(t, err, "hdr_size", luks.NoSlot, 2*h.Size+8, "secondary copy is at byte 32768")
 	})
 	t.Run("primary copy at the secondary's place", func(t *testing.T) {
 		_, err := ParseCopy(good[0], h.Size)
-		wantFault(t, err, "magic", noSlot, h.Size, "SKUL")
+		wantFault(t, err, "magic", luks.NoSlot, h.Size, "SKUL")
 	})
 }
 
@@ -245,7 +246,7 @@ func TestMarshalCopyErrors(t *testing.T) {
 			if b != nil {
 				t.Error("got bytes")
 			}
-			wantFault(t, err, c.field, noSlot, c.at, "")
+			wantFault(t, err, c.field, luks.NoSlot, c.at, "")
 		})
 	}
 }
@@ -265,5 +266,5 @@ func TestTextFillsTheCopy(t *testing.T) {
 	}
 	h.Config.Flags[0] += "f"
 	_, err = h.MarshalCopy(0, [SaltSize]byte{})
-	wantFault(t, err, "json", noSlot, 4096, "room for 12287")
+	wantFault(t, err, "json", luks.NoSlot, 4096, "room for 12287")
 }

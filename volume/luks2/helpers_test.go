@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"serpcrypt/internal/faultstore"
+	"serpcrypt/volume/luks"
 )
 
 // exampleHeader returns a valid header with a key slot, a token, and members that
@@ -90,13 +91,13 @@ func read(t testing.TB, b []byte) *Found {
 	return found
 }
 
-// wantFault checks that err is a *FieldError of that field, slot and offset, with
+// wantFault checks that err is a *luks.FieldError of that field, slot and offset, with
 // reason as a part of its reason. An offset of -1 is any.
 func wantFault(t *testing.T, err error, field string, slot int, offset int64, reason string) {
 	t.Helper()
-	var fault *FieldError
+	var fault *luks.FieldError
 	if !errors.As(err, &fault) {
-		t.Fatalf("got %v, want a FieldError", err)
+		t.Fatalf("got %v, want a luks.FieldError", err)
 	}
 	if fault.Field != field || fault.Slot != slot || offset >= 0 && fault.Offset != offset || !strings.Contains(fault.Reason, reason) {
 		t.Errorf("got %#v, want field %s, slot %d, byte %d with %q", fault, field, slot, offset, reason)

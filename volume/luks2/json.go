@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"serpcrypt/volume/luks"
 )
 
 // An object lists its members, once for reading and writing.
@@ -32,7 +34,7 @@ type document struct {
 	text   []byte
 	offset int64            // of the text, in bytes from the start of the header's store
 	places map[string]int64 // of the values that have been asked for, in the same way
-	fault  *FieldError      // the first
+	fault  *luks.FieldError // the first
 }
 
 // node is a value in a document. The text from its first byte to its last is
@@ -147,7 +149,7 @@ func (n node) decimal(bits int) uint64 {
 
 // readJSON reads the text into top, and returns where in the header's store the
 // values of its members are, by path. The text begins at offset there.
-func readJSON(text []byte, offset int64, top object) (places map[string]int64, fault *FieldError) {
+func readJSON(text []byte, offset int64, top object) (places map[string]int64, fault *luks.FieldError) {
 	in := &document{text: text, offset: offset, places: map[string]int64{}}
 	if len(text) == 0 || text[0] != '{' {
 		return nil, newFault("json", offset, "the text must begin with '{'")

@@ -2,9 +2,7 @@ package luks2
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -14,13 +12,6 @@ import (
 	"serpcrypt/kdf"
 	"serpcrypt/volume/keyslot"
 	"serpcrypt/volume/luks"
-)
-
-var (
-	// ErrSlotUnused says that a slot cannot be opened by any passphrase.
-	ErrSlotUnused = errors.New("luks2: the key slot is not in use")
-	// ErrSlotUsed says that writing would destroy a key slot.
-	ErrSlotUsed = errors.New("luks2: the key slot is in use")
 )
 
 // SlotParams are what a new key slot is made from.
@@ -57,7 +48,7 @@ func (s *SealedSlot) Area() (offset, size int64) {
 // as long as the header does not change. It changes nothing yet.
 //
 // When ctx is done it returns the error of that, as kdf.Derive does. Others are
-// ErrSlotUsed, ErrNoSpace, ErrNoDigest, a *luks.ParamError, a *modes.SpecError, an
+// luks.ErrSlotUsed, ErrNoSpace, ErrNoDigest, a *luks.ParamError, a *modes.SpecError, an
 // *hashes.UnknownError, a *kdf.Argon2Error or a *kdf.MemoryError.
 func (h *Header) SealSlot(ctx context.Context, slot int, key, passphrase []byte, p SlotParams) (*SealedSlot, error) {
 	if slot < 0 || slot >= MaxSlots {
@@ -65,7 +56,7 @@ func (h *Header) SealSlot(ctx context.Context, slot int, key, passphrase []byte,
 	}
 	old := h.Keyslots[slot]
 	if old != nil && !p.Replace {
-		return nil, ErrSlotUsed
+		return nil, luks.ErrSlotUsed
 	}
 	fields, err := h.newKeyslot(len(key), p)
 	if err != nil {
@@ -86,25 +77,22 @@ func (h *Header) SealSlot(ctx context.Context, slot int, key, passphrase []byte,
 	return &SealedSlot{slot, fields, material}, nil
 }
 
-// WriteSlot puts a sealed slot in use: its material into the header's store w,
-// its fields into h. Both are to be synced and saved by the caller, in this
-// order. Errors: that of w, and ErrNoDigest.
-func (h *Header) WriteSlot(w io.WriterAt, s *SealedSlot) error {
+// WriteSlot puts a sealed slot in use: its material onto the disk, its fields into
+// h, which is to be saved. Errors: ErrNoDigest, a *luks.FieldError, or that of the
+// store.
+func (h *Header) WriteSlot(store luks.Store, s *SealedSlot) error {
 	if h.volumeDigest() == nil {
 		return ErrNoDigest
 	}
-	if err := s.WriteMaterial(w); err != nil {
+	if err := s.WriteMaterial(store); err != nil {
 		return err
 	}
 	return h.UseSlot(s)
 }
 
 // WriteMaterial is the part of WriteSlot that writes.
-func (s *SealedSlot) WriteMaterial(w io.WriterAt) error {
-	if _, err := w.WriteAt(s.material, s.fields.Area.Offset); err != nil {
-		return fmt.Errorf("luks2: key slot %d: %w", s.slot, err)
-	}
-	return nil
+func (s *SealedSlot) WriteMaterial(store luks.Store) error {
+	return luks.WriteMaterial(store, s.slot, s.material, s.fields.Area.Offset)
 }
 
 // UseSlot is the part of WriteSlot that changes h. The error is ErrNoDigest.
@@ -128,11 +116,11 @@ func (h *Header) UseSlot(s *SealedSlot) error {
 // RemoveSlot takes a key slot out of the header, and out of the digests and
 // tokens that name it; a digest goes too if it is left without any use. The
 // material stays where it is: its place is returned, in bytes, to be overwritten
-// when the header has been saved. The error is ErrSlotUnused.
+// when the header has been saved. The error is luks.ErrSlotUnused.
 func (h *Header) RemoveSlot(slot int) (offset, size int64, err error) {
 	k := h.Keyslots[slot]
 	if k == nil {
-		return 0, 0, ErrSlotUnused
+		return 0, 0, luks.ErrSlotUnused
 	}
 	delete(h.Keyslots, slot)
 	for number, d := range h.Digests {

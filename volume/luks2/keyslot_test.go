@@ -69,7 +69,7 @@ func TestSealedSlotOpens(t *testing.T) {
 				for slot, passphrase := range passphrases {
 					checkOpens(t, h, s, slot, passphrase, key)
 				}
-				if key, err := openSlot(h, s, 3, []byte("three")); key != nil || err != ErrMismatch {
+				if key, err := openSlot(h, s, 3, []byte("three")); key != nil || err != luks.ErrMismatch {
 					t.Errorf("wrong passphrase: %v", err)
 				}
 				if bytes.Equal(h.Keyslots[3].KDF.Salt, h.Keyslots[31].KDF.Salt) {
@@ -128,7 +128,7 @@ func TestOneBitOfMaterial(t *testing.T) {
 			content := bytes.Clone(s.Bytes())
 			content[k.Area.Offset+c.at] ^= 1 << r.IntN(8)
 			got, err := openSlot(h, bytes.NewReader(content), slot, passphraseOf(slot))
-			if c.matters && (got != nil || err != ErrMismatch) || !c.matters && err != nil {
+			if c.matters && (got != nil || err != luks.ErrMismatch) || !c.matters && err != nil {
 				t.Errorf("slot %d, byte %d: %v", slot, c.at, err)
 			}
 			got.Close()
@@ -173,7 +173,7 @@ func TestReplaceSlot(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := argon2(KDFArgon2id, 64)
-	if _, err := h.SealSlot(background, 0, key, []byte("new"), p); err != ErrSlotUsed {
+	if _, err := h.SealSlot(background, 0, key, []byte("new"), p); err != luks.ErrSlotUsed {
 		t.Errorf("slot in use: %v", err)
 	}
 	p.Replace = true
@@ -201,7 +201,7 @@ func TestReplaceSlot(t *testing.T) {
 	}
 	checkOpens(t, found.Header, s, 0, []byte("new"), key)
 	checkOpens(t, found.Header, s, 1, passphraseOf(1), key)
-	if _, err := openSlot(found.Header, s, 0, passphraseOf(0)); err != ErrMismatch {
+	if _, err := openSlot(found.Header, s, 0, passphraseOf(0)); err != luks.ErrMismatch {
 		t.Errorf("old passphrase: %v", err)
 	}
 	if got := found.Header.Keyslots[0].priority(); got != PriorityPrefer {
@@ -228,7 +228,7 @@ func TestRemoveSlot(t *testing.T) {
 		if slices.Contains(h.Tokens[4].Keyslots, slot) {
 			t.Errorf("slot %d: a token still names it", slot)
 		}
-		if _, _, err := h.RemoveSlot(slot); err != ErrSlotUnused {
+		if _, _, err := h.RemoveSlot(slot); err != luks.ErrSlotUnused {
 			t.Errorf("slot %d, again: %v", slot, err)
 		}
 	}
@@ -238,7 +238,7 @@ func TestRemoveSlot(t *testing.T) {
 	if err := h.CheckKey(background, key); err != nil {
 		t.Errorf("without key slots: %v", err)
 	}
-	if err := h.CheckKey(background, append(bytes.Clone(key), 0)); err != ErrMismatch {
+	if err := h.CheckKey(background, append(bytes.Clone(key), 0)); err != luks.ErrMismatch {
 		t.Errorf("without key slots, a long key: %v", err)
 	}
 }
@@ -260,7 +260,7 @@ func TestSealSlotRefuses(t *testing.T) {
 		edit  func(p *SlotParams)
 		typed func(error) bool
 	}{
-		{"slot in use", 0, key, func(*SlotParams) {}, is(ErrSlotUsed)},
+		{"slot in use", 0, key, func(*SlotParams) {}, is(luks.ErrSlotUsed)},
 		{"negative slot", -1, key, func(*SlotParams) {}, isParam},
 		{"slot 32", 32, key, func(*SlotParams) {}, isParam},
 		{"short key", 1, key[1:], func(*SlotParams) {}, isParam},

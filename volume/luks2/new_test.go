@@ -51,7 +51,7 @@ func TestNewPlaces(t *testing.T) {
 				t.Errorf("got %+v", h)
 			}
 			// All that is missing is a digest.
-			faults := h.Faults(1<<41, UnknownSize)
+			faults := h.Faults(1<<41, luks.UnknownSize)
 			if len(faults) != 1 || faults[0].Field != "digests" {
 				t.Errorf("got %v", faults)
 			}

@@ -2,8 +2,10 @@ package luks2
 
 import (
 	"crypto/sha256"
-	"errors"
+	"fmt"
 	"io"
+
+	"serpcrypt/volume/luks"
 )
 
 // Found is what a store has of a header.
@@ -16,9 +18,11 @@ type Found struct {
 type Copy struct {
 	Offset int64 // in bytes from the start of the store; of a secondary that is nowhere, where it should be
 	SeqID  uint64
-	Fault  *FieldError // nil: the copy is good
-	Stale  bool        // it is good, but the other one is newer
+	Fault  *luks.FieldError // nil: the copy is good
+	Stale  bool             // it is good, but the other one is newer
 
+	isLUKS1 bool              // what lies there is a header of LUKS1
+	err     error             // of the store, if that is the fault
 	content [sha256.Size]byte // of what does not differ between copies of one state
 }
 
@@ -29,30 +33,34 @@ const (
 
 // Read reads the header from a store of size bytes. Where nothing else is known
 // the secondary copy is looked for at all places that it may have. If no copy is
-// good the error is the *FieldError of the one that is more of a copy, and what
-// was found is returned all the same. Two good copies with the same sequence
-// number and different contents are a fault of the secondary.
+// good the error is the *luks.FieldError of the one that is more of a copy, or that
+// of the store if it keeps this one from being read, and what was found is returned
+// all the same. Two good copies with the same sequence number and different contents
+// are a fault of the secondary.
 func Read(s io.ReaderAt, size int64) (*Found, error) {
 	found := new(Found)
 	var headers [2]*Header
 	found.Copies[primary], headers[primary] = readCopy(s, size, 0)
 	if h := headers[primary]; h != nil {
 		found.Copies[secondary], headers[secondary] = readCopy(s, size, h.Size)
-	} else if errors.Is(found.Copies[primary].Fault, ErrLUKS1) {
+	} else if found.Copies[primary].isLUKS1 {
 		// What looks like a secondary copy would be left over.
 		found.Copies[secondary] = Copy{Offset: MinSize, Fault: newFault("magic", MinSize, "not looked for")}
 	} else {
 		found.Copies[secondary], headers[secondary] = searchSecondary(s, size)
 	}
 	found.compare(headers)
-	if found.Header == nil {
-		first, second := found.Copies[primary].Fault, found.Copies[secondary].Fault
-		if first.Field == "magic" && second.Field != "magic" {
-			return found, second
-		}
-		return found, first
+	if found.Header != nil {
+		return found, nil
 	}
-	return found, nil
+	best := &found.Copies[primary]
+	if second := &found.Copies[secondary]; best.Fault.Field == "magic" && second.Fault.Field != "magic" {
+		best = second
+	}
+	if best.err != nil {
+		return found, fmt.Errorf("luks2: header: %w", best.err)
+	}
+	return found, best.Fault
 }
 
 // compare chooses the header that counts.
@@ -95,49 +103,45 @@ func searchSecondary(s io.ReaderAt, size int64) (best Copy, header *Header) {
 // readCopy reads the copy at offset; the header is nil if the copy is not good.
 func readCopy(s io.ReaderAt, size, offset int64) (Copy, *Header) {
 	c := Copy{Offset: offset}
-	b, fault := readCopyBytes(s, size, offset)
 	var h *Header
-	if fault == nil {
-		h, fault = parseCopy(b, offset)
+	if b := c.readAll(s, size); c.Fault == nil {
+		if h, c.Fault = parseCopy(b, offset); h != nil {
+			c.SeqID = h.SeqID
+			c.content = contentOf(b)
+		}
 	}
-	if fault != nil {
-		c.Fault = fault
-		return c, nil
-	}
-	c.SeqID = h.SeqID
-	c.content = contentOf(b)
 	return c, h
 }
 
-// readCopyBytes reads as many bytes as the copy at offset says that it has,
-// MaxSize at most.
-func readCopyBytes(s io.ReaderAt, size, offset int64) ([]byte, *FieldError) {
-	head, fault := readBytes(s, size, offset, HeaderSize, "magic")
-	if fault != nil {
-		return nil, fault
+// readAll reads as many bytes as the copy says that it has, MaxSize at most.
+func (c *Copy) readAll(s io.ReaderAt, size int64) []byte {
+	head := c.read(s, size, HeaderSize, "magic", offMagic)
+	if c.Fault != nil {
+		return nil
 	}
-	f, fault := parseFields(head, offset)
+	c.isLUKS1 = c.Offset == 0 && isLUKS1(head)
+	f, fault := parseFields(head, c.Offset)
 	if fault != nil {
-		return nil, fault
+		c.Fault = fault
+		return nil
 	}
-	return readBytes(s, size, offset, int64(f.Size), "hdr_size")
+	return c.read(s, size, int64(f.Size), "hdr_size", offSize)
 }
 
-func readBytes(s io.ReaderAt, size, offset, length int64, field string) ([]byte, *FieldError) {
-	at := offset
-	if field == "hdr_size" {
-		at += offSize
-	}
-	if offset+length > size {
-		return nil, newFault(field, at, "the copy ends at byte %d or later, its store at byte %d", offset+length, size)
+// read returns so many bytes of the copy. The field, at its offset in the copy, is
+// what is wrong if they are not there.
+func (c *Copy) read(s io.ReaderAt, size, length int64, field string, fieldOffset int64) []byte {
+	at := c.Offset + fieldOffset
+	if end := c.Offset + length; end > size {
+		c.Fault = newFault(field, at, "the copy ends at byte %d or later, its store at byte %d", end, size)
+		return nil
 	}
 	b := make([]byte, length)
-	if _, err := io.ReadFull(io.NewSectionReader(s, offset, length), b); err != nil {
-		fault := newFault(field, at, "the copy cannot be read: %v", err)
-		fault.Err = err
-		return nil, fault
+	if _, err := io.ReadFull(io.NewSectionReader(s, c.Offset, length), b); err != nil {
+		c.Fault, c.err = newFault(field, at, "the copy cannot be read: %v", err), err
+		return nil
 	}
-	return b, nil
+	return b
 }
 
 // contentOf returns the hash of a copy without what makes it another than one of
@@ -150,6 +154,3 @@ func contentOf(b []byte) [sha256.Size]byte {
 	}
 	return sha256.Sum256(b)
 }
-
-// ErrLUKS1 is wrapped by the error about a header that is one of LUKS1.
-var ErrLUKS1 = errors.New("this is a LUKS1 header")

@@ -3,7 +3,6 @@ package luks2
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -238,27 +237,4 @@ func (s *scanner) word(word string) {
 		s.fail("no value")
 	}
 	s.at += len(word)
-}
-
-const mostExcerpt = 40 // characters
-
-// excerpt quotes text from a header for a message, not all if it is long.
-func excerpt(text string) string {
-	if len(text) > mostExcerpt {
-		return fmt.Sprintf("%.*q...", mostExcerpt, text)
-	}
-	return fmt.Sprintf("%q", text)
-}
-
-// excerpts is excerpt for a list.
-func excerpts(texts []string) string {
-	const most = 8
-	quoted := make([]string, 0, most)
-	for _, text := range texts[:min(len(texts), most)] {
-		quoted = append(quoted, excerpt(text))
-	}
-	if len(texts) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(quoted, ", "), len(texts)-most)
-	}
-	return strings.Join(quoted, ", ")
 }

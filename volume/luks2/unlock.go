@@ -15,6 +15,7 @@ import (
 	"serpcrypt/internal/secret"
 	"serpcrypt/kdf"
 	"serpcrypt/volume/keyslot"
+	"serpcrypt/volume/luks"
 )
 
 // UsableSlots returns the key slots that are tried if none is named, by their
@@ -51,16 +52,16 @@ func (k *Keyslot) priority() int {
 // PBKDF2 are derived from side by side, and then those with Argon2, one after
 // another, the cheapest first.
 //
-// Errors: ErrMismatch if none opens, which damaged slots look like, too;
-// ErrSlotUnused; that of ctx; and, if none opens and some cannot be tried, what
-// keeps them from it, joined: a *FieldError, or a *keyslot.Error with a
+// Errors: luks.ErrMismatch if none opens, which damaged slots look like, too;
+// luks.ErrSlotUnused; that of ctx; and, if none opens and some cannot be tried, what
+// keeps them from it, joined: a *luks.FieldError, or a *keyslot.Error with a
 // *kdf.MemoryError or one of r.
 func (h *Header) OpenSlots(ctx context.Context, r io.ReaderAt, slots []int, passphrase []byte) (slot int, key *secret.Buffer, err error) {
 	var errs error
 	var possible []int
 	for _, slot := range slots {
 		if h.Keyslots[slot] == nil {
-			return noSlot, nil, ErrSlotUnused
+			return luks.NoSlot, nil, luks.ErrSlotUnused
 		}
 		if err := h.checkSlot(slot); err != nil {
 			errs = errors.Join(errs, err)
@@ -79,13 +80,13 @@ func (h *Header) OpenSlots(ctx context.Context, r io.ReaderAt, slots []int, pass
 		case key != nil:
 			return slot, key, nil
 		case ctx.Err() != nil:
-			return noSlot, nil, ctx.Err()
+			return luks.NoSlot, nil, ctx.Err()
 		}
 		if err != nil {
 			errs = errors.Join(errs, fmt.Errorf("luks2: %w", err))
 		}
 	}
-	return noSlot, nil, cmp.Or(errs, ErrMismatch)
+	return luks.NoSlot, nil, cmp.Or(errs, luks.ErrMismatch)
 }
 
 // derivations returns what is done for the slots: one list after another.
@@ -161,7 +162,7 @@ func (h *Header) checkKeys(ctx context.Context, slots []int, keys [][]byte) (rig
 	return -1, nil
 }
 
-// checkSlot returns what keeps a key slot from being tried, as a *FieldError.
+// checkSlot returns what keeps a key slot from being tried, as a *luks.FieldError.
 func (h *Header) checkSlot(slot int) error {
 	const anySize = math.MaxInt64 // where the store ends, reading does
 	if err := h.SlotFault(slot, anySize); err != nil {
@@ -175,11 +176,11 @@ func (h *Header) checkSlot(slot int) error {
 
 // SlotTime measures, for about the time d, how long it takes here to try a key
 // slot, in the time of one processor with PBKDF2 and of all with Argon2. Errors
-// are ErrSlotUnused, what keeps the slot from being tried, and that of ctx.
+// are luks.ErrSlotUnused, what keeps the slot from being tried, and that of ctx.
 func (h *Header) SlotTime(ctx context.Context, slot int, d time.Duration) (time.Duration, error) {
 	k := h.Keyslots[slot]
 	if k == nil {
-		return 0, ErrSlotUnused
+		return 0, luks.ErrSlotUnused
 	}
 	if err := h.checkSlot(slot); err != nil {
 		return 0, err

@@ -21,6 +21,7 @@ import (
 	"serpcrypt/internal/secret"
 	"serpcrypt/kdf"
 	"serpcrypt/volume/keyslot"
+	"serpcrypt/volume/luks"
 )
 
 var background = context.Background()
@@ -65,12 +66,12 @@ func TestOpenSlotsOfGoldenImages(t *testing.T) {
 		for slot, passphrase := range image.Passphrases {
 			t.Run(fmt.Sprintf("%s,slot=%d", image.Name, slot), func(t *testing.T) {
 				checkOpens(t, h, r, slot, passphrase, image.VolumeKey)
-				if key, err := openSlot(h, r, slot, passphrase[1:]); key != nil || err != ErrMismatch {
+				if key, err := openSlot(h, r, slot, passphrase[1:]); key != nil || err != luks.ErrMismatch {
 					t.Errorf("wrong passphrase: %v", err)
 				}
 				opened, key, err := h.OpenSlots(background, r, h.UsableSlots(), passphrase)
 				if h.Keyslots[slot].priority() == PriorityIgnore {
-					if key != nil || err != ErrMismatch {
+					if key != nil || err != luks.ErrMismatch {
 						t.Errorf("a slot to be ignored has been tried: %v", err)
 					}
 				} else if err != nil || opened != slot {
@@ -116,7 +117,7 @@ func passphraseOf(slot int) []byte { return fmt.Append(nil, slot) }
 
 // addSlots adds a slot for each of the parameters. The passphrase of a slot is
 // its number.
-func addSlots(t *testing.T, h *Header, s Store, key []byte, params ...SlotParams) {
+func addSlots(t *testing.T, h *Header, s luks.Store, key []byte, params ...SlotParams) {
 	t.Helper()
 	for _, p := range params {
 		slot := freeNumber(h.Keyslots, MaxSlots)
@@ -155,7 +156,7 @@ func TestOrderOfTrials(t *testing.T) {
 		{[]int{0, 4, 1, 2}, []int{2, 1, 0, 4}},
 	} {
 		r := &reads{ReaderAt: s}
-		if _, key, err := h.OpenSlots(background, r, c.slots, []byte("wrong")); key != nil || err != ErrMismatch {
+		if _, key, err := h.OpenSlots(background, r, c.slots, []byte("wrong")); key != nil || err != luks.ErrMismatch {
 			t.Errorf("wrong passphrase: %v", err)
 		}
 		var got []int
@@ -191,15 +192,15 @@ func TestWhichSlotOpened(t *testing.T) {
 				}
 				got.Close()
 			}
-			if opened, got, err := h.OpenSlots(background, s, h.UsableSlots(), []byte("wrong")); opened != noSlot || got != nil || err != ErrMismatch {
+			if opened, got, err := h.OpenSlots(background, s, h.UsableSlots(), []byte("wrong")); opened != luks.NoSlot || got != nil || err != luks.ErrMismatch {
 				t.Errorf("wrong passphrase: slot %d, %v", opened, err)
 			}
 		})
 	}
-	if _, got, err := h.OpenSlots(background, s, nil, passphraseOf(0)); got != nil || err != ErrMismatch {
+	if _, got, err := h.OpenSlots(background, s, nil, passphraseOf(0)); got != nil || err != luks.ErrMismatch {
 		t.Errorf("no slot: %v", err)
 	}
-	if _, got, err := h.OpenSlots(background, s, []int{0, 6}, passphraseOf(0)); got != nil || err != ErrSlotUnused {
+	if _, got, err := h.OpenSlots(background, s, []int{0, 6}, passphraseOf(0)); got != nil || err != luks.ErrSlotUnused {
 		t.Errorf("slot 6 is free: %v", err)
 	}
 }
@@ -284,7 +285,7 @@ func TestSlotsThatCannotBeTried(t *testing.T) {
 			got.Close()
 		}
 		_, got, err := h.OpenSlots(background, s, all, passphraseOf(1))
-		if field := new(FieldError); got != nil || !errors.As(err, &field) || field.Field != c.field || field.Slot != 1 {
+		if field := new(luks.FieldError); got != nil || !errors.As(err, &field) || field.Field != c.field || field.Slot != 1 {
 			t.Errorf("%s: got %v", c.field, err)
 		}
 	}
@@ -382,10 +383,10 @@ func TestSlotTime(t *testing.T) {
 			t.Errorf("slot %d: got %v, want %v to %v (%v)", slot, got, c.least, c.most, err)
 		}
 	}
-	if _, err := h.SlotTime(background, 4, time.Millisecond); !errors.As(err, new(*FieldError)) {
+	if _, err := h.SlotTime(background, 4, time.Millisecond); !errors.As(err, new(*luks.FieldError)) {
 		t.Errorf("unknown hash: %v", err)
 	}
-	if _, err := h.SlotTime(background, 9, time.Millisecond); err != ErrSlotUnused {
+	if _, err := h.SlotTime(background, 9, time.Millisecond); err != luks.ErrSlotUnused {
 		t.Errorf("free slot: %v", err)
 	}
 }

@@ -7,47 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"serpcrypt/cipher/modes"
 	"serpcrypt/internal/hashes"
 	"serpcrypt/kdf"
 	"serpcrypt/volume/keyslot"
+	"serpcrypt/volume/luks"
 )
-
-// FieldError says what is wrong with a header, and where.
-type FieldError struct {
-	Field  string // of the binary header by its name there, or the path of a member: "keyslots.3.area.offset"
-	Slot   int    // the key slot, or -1
-	Offset int64  // of the field, in bytes from the start of the header's store
-	Reason string
-	// Usable: the container can be used, but for the key slot if one is named.
-	Usable bool
-	Err    error // that reading gave, or nil
-}
-
-const noSlot = -1
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("luks2: %s (byte %d): %s", e.Field, e.Offset, e.Reason)
-}
-
-func (e *FieldError) Unwrap() error { return e.Err }
-
-func newFault(field string, offset int64, format string, args ...any) *FieldError {
-	return &FieldError{Field: field, Slot: slotOf(field), Offset: offset, Reason: fmt.Sprintf(format, args...)}
-}
-
-// slotOf returns the key slot that a path belongs to.
-func slotOf(path string) int {
-	if rest, isSlot := strings.CutPrefix(path, "keyslots."); isSlot {
-		name, _, _ := strings.Cut(rest, ".")
-		if slot, ok := objectNumber(name); ok {
-			return slot
-		}
-	}
-	return noSlot
-}
 
 // RequirementError names what a program must know to use a container, and this
 // one does not.
@@ -66,28 +31,28 @@ func (h *Header) CheckRequirements() error {
 	return nil
 }
 
-// UnknownSize stands for the size of a data store that nobody has named.
-const UnknownSize = -1
-
 // Validate returns what keeps the container from being used: a *RequirementError,
-// or the first such fault as a *FieldError. The sizes are those of Faults.
+// or the first such fault as a *luks.FieldError. The sizes are those of Faults.
 func (h *Header) Validate(headerSize, dataSize int64) error {
 	if err := h.CheckRequirements(); err != nil {
 		return err
 	}
-	for _, fault := range h.Faults(headerSize, dataSize) {
-		if !fault.Usable {
-			return fault
-		}
+	v := h.inspect(headerSize, dataSize)
+	if v.firstFatal != nil {
+		return v.firstFatal
 	}
 	return nil
 }
 
 // Faults returns all that is wrong with a header. It lies in a store of headerSize
-// bytes, its data in one of dataSize, or UnknownSize. A container may end where
+// bytes, its data in one of dataSize, or luks.UnknownSize. A container may end where
 // its data should begin, as header backups do.
-func (h *Header) Faults(headerSize, dataSize int64) []*FieldError {
-	v := validator{h: h, headerSize: headerSize, dataSize: dataSize}
+func (h *Header) Faults(headerSize, dataSize int64) []*luks.FieldError {
+	return h.inspect(headerSize, dataSize).faults
+}
+
+func (h *Header) inspect(headerSize, dataSize int64) *validator {
+	v := &validator{h: h, headerSize: headerSize, dataSize: dataSize}
 	v.checkTexts()
 	v.checkConfig()
 	v.checkSegments()
@@ -96,16 +61,16 @@ func (h *Header) Faults(headerSize, dataSize int64) []*FieldError {
 		v.checkKeyslot(slot)
 	}
 	v.checkTokens()
-	return v.faults
+	return v
 }
 
 // SlotFault returns the first fault that keeps a key slot from being opened, as a
-// *FieldError. The header lies in a store of headerSize bytes.
+// *luks.FieldError. The header lies in a store of headerSize bytes.
 func (h *Header) SlotFault(slot int, headerSize int64) error {
 	if h.Keyslots[slot] == nil {
 		return h.faultAt(keyslotPath(slot), "there is no such key slot")
 	}
-	v := validator{h: h, headerSize: headerSize, dataSize: UnknownSize}
+	v := validator{h: h, headerSize: headerSize, dataSize: luks.UnknownSize}
 	v.checkKeyslot(slot)
 	if len(v.faults) > 0 {
 		return v.faults[0]
@@ -115,7 +80,7 @@ func (h *Header) SlotFault(slot int, headerSize int64) error {
 
 // Payload returns where the data begin in their store, of dataSize bytes, and how
 // long they are, in bytes: whole sectors, at least one. That store is another than
-// the header's if the header is detached. The error is a *FieldError.
+// the header's if the header is detached. The error is a *luks.FieldError.
 func (h *Header) Payload(dataSize int64, detached bool) (offset, size int64, err error) {
 	s := h.Segments[0]
 	switch {
@@ -137,7 +102,7 @@ func (h *Header) Payload(dataSize int64, detached bool) (offset, size int64, err
 }
 
 // endFault says what is wrong with where the data end.
-func (h *Header) endFault(s *Segment, dataSize int64) *FieldError {
+func (h *Header) endFault(s *Segment, dataSize int64) *luks.FieldError {
 	const field = "segments.0.size"
 	if s.Size != DynamicSize {
 		if s.Size > dataSize-s.Offset {
@@ -153,36 +118,29 @@ func (h *Header) endFault(s *Segment, dataSize int64) *FieldError {
 	return nil
 }
 
-// faultAt returns a fault of the value at path. Its offset is where that was read,
-// or the nearest value around it.
-func (h *Header) faultAt(path, format string, args ...any) *FieldError {
-	offset := int64(HeaderSize) // of the text
-	for around := path; around != ""; {
-		if place, known := h.places[around]; known {
-			offset = place
-			break
-		}
-		around = around[:max(strings.LastIndexByte(around, '.'), 0)]
-	}
-	return newFault(path, offset, format, args...)
-}
-
 type validator struct {
 	h          *Header
 	headerSize int64 // of the stores, in bytes
-	dataSize   int64 // or UnknownSize
-	faults     []*FieldError
+	dataSize   int64 // or luks.UnknownSize
+	faults     []*luks.FieldError
+	firstFatal *luks.FieldError // or nil
 }
 
 // fatal records a fault that keeps the container from being used.
 func (v *validator) fatal(path, format string, args ...any) {
-	v.faults = append(v.faults, v.h.faultAt(path, format, args...))
+	v.recordFatal(v.h.faultAt(path, format, args...))
 }
 
-// minor records one that does not.
+func (v *validator) recordFatal(fault *luks.FieldError) {
+	v.faults = append(v.faults, fault)
+	if v.firstFatal == nil {
+		v.firstFatal = fault
+	}
+}
+
+// minor records one that does not, or only one key slot.
 func (v *validator) minor(path, format string, args ...any) {
-	v.fatal(path, format, args...)
-	v.faults[len(v.faults)-1].Usable = true
+	v.faults = append(v.faults, v.h.faultAt(path, format, args...))
 }
 
 // recorder is fatal or minor.
@@ -198,17 +156,14 @@ func (v *validator) checkTexts() {
 			v.minorField(text.field, text.offset, "%s is no text", excerpt(text.says))
 		}
 	}
-	const uuidLength = 36 // the only one of the forms that the uuid package reads
-	if text := v.h.UUID; len(text) != uuidLength || uuid.Validate(text) != nil {
-		v.minorField("uuid", offUUID, "%s is no UUID", excerpt(text))
+	if !luks.IsUUID(v.h.UUID) {
+		v.minorField("uuid", offUUID, "%s is no UUID", excerpt(v.h.UUID))
 	}
 }
 
 // minorField records a fault of the binary header.
 func (v *validator) minorField(field string, offset int64, format string, args ...any) {
-	fault := newFault(field, offset, format, args...)
-	fault.Usable = true
-	v.faults = append(v.faults, fault)
+	v.faults = append(v.faults, newFault(field, offset, format, args...))
 }
 
 func (v *validator) checkConfig() {
@@ -248,20 +203,20 @@ func (v *validator) checkData(s *Segment) {
 		v.fatal(path+".offset", "%d is no multiple of %d", s.Offset, SectorSize)
 	} else if _, end := v.h.KeyslotsArea(); s.Offset != 0 && s.Offset < end {
 		v.fatal(path+".offset", "the data begin at byte %d, the keyslots area ends at byte %d", s.Offset, end)
-	} else if v.dataSize != UnknownSize && s.Offset > v.dataSize {
+	} else if v.dataSize != luks.UnknownSize && s.Offset > v.dataSize {
 		v.fatal(path+".offset", "the data begin at byte %d, their store ends at byte %d", s.Offset, v.dataSize)
 	}
 	if !isSectorSize(s.SectorSize) {
 		v.fatal(path+".sector_size", "%d (one of 512, 1024, 2048, 4096)", s.SectorSize)
 	} else if s.Size != DynamicSize && (s.Size <= 0 || s.Size%int64(s.SectorSize) != 0) {
 		v.fatal(path+".size", "%d bytes are no whole sectors of %d", s.Size, s.SectorSize)
-	} else if v.dataSize != UnknownSize && s.Offset < v.dataSize {
+	} else if v.dataSize != luks.UnknownSize && s.Offset < v.dataSize {
 		if fault := v.h.endFault(s, v.dataSize); fault != nil {
-			v.faults = append(v.faults, fault)
+			v.recordFatal(fault)
 		}
 	}
 	if _, err := parseSpec(s.Encryption); err != nil {
-		v.fatal(path+".encryption", "%s", reason(err))
+		v.fatal(path+".encryption", "%s", luks.Reason(err))
 	}
 	if s.Integrity != nil {
 		v.fatal(path+".integrity", "authenticated sectors are not supported")
@@ -291,15 +246,6 @@ func parseSpec(text string) (modes.Spec, error) {
 		return spec, fmt.Errorf("unknown cipher %s", excerpt(text))
 	}
 	return spec, err
-}
-
-// reason returns err without the place, which the FieldError has.
-func reason(err error) string {
-	var spec *modes.SpecError
-	if errors.As(err, &spec) {
-		return spec.Reason
-	}
-	return err.Error()
 }
 
 const (
@@ -381,9 +327,9 @@ func (v *validator) checkKeyslot(slot int) {
 	if k.Area.Type != AreaRaw {
 		v.minor(path+".area.type", "%s, only %q is supported", excerpt(k.Area.Type), AreaRaw)
 	} else if spec, err := parseSpec(k.Area.Encryption); err != nil {
-		v.minor(path+".area.encryption", "%s", reason(err))
+		v.minor(path+".area.encryption", "%s", luks.Reason(err))
 	} else if err := spec.CheckKeySize(k.Area.KeySize); err != nil {
-		v.minor(path+".area.key_size", "%s: %s", spec, reason(err))
+		v.minor(path+".area.key_size", "%s: %s", spec, luks.Reason(err))
 	}
 	v.checkKDF(path+".kdf", &k.KDF)
 }
@@ -415,7 +361,7 @@ func (v *validator) checkSlotDigest(slot int) {
 	}
 	if spec, err := modes.ParseSpec(s.Encryption); err == nil {
 		if err := spec.CheckKeySize(k.KeySize); err != nil {
-			v.minor(path+".key_size", "%s: %s", spec, reason(err))
+			v.minor(path+".key_size", "%s: %s", spec, luks.Reason(err))
 		}
 	}
 }

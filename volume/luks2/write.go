@@ -1,19 +1,12 @@
 package luks2
 
 import (
-	"bytes"
 	"crypto/rand"
-	"fmt"
 	"io"
 	"math"
-)
 
-// Store is where a header lies.
-type Store interface {
-	io.ReaderAt
-	io.WriterAt
-	Sync() error
-}
+	"serpcrypt/volume/luks"
+)
 
 // Save writes the header as the next state of what the store has: SeqID goes up
 // beyond it, and each copy gets a new salt. The copies are written one after the
@@ -22,9 +15,9 @@ type Store interface {
 // order of its sectors: the first holds salt and checksum, and with any other than
 // the new ones behind it the copy is not good.
 //
-// If a copy is not what was written, the error is a *FieldError. After an error the
+// If a copy is not what was written, the error is a *luks.FieldError. After an error the
 // store may have the old state or the new one.
-func (h *Header) Save(s Store) error {
+func (h *Header) Save(s luks.Store) error {
 	u, err := h.Prepare(s)
 	if err != nil {
 		return err
@@ -39,7 +32,7 @@ type Update struct {
 }
 
 // Prepare does all of Save but to write, so that it finds what could not be
-// written: then the error is a *FieldError. Nobody may write the header before the
+// written: then the error is a *luks.FieldError. Nobody may write the header before the
 // update is saved.
 func (h *Header) Prepare(s io.ReaderAt) (*Update, error) {
 	const anySize = math.MaxInt64 // where the store ends, reading does
@@ -73,9 +66,9 @@ func (h *Header) Prepare(s io.ReaderAt) (*Update, error) {
 }
 
 // Save writes the copies, as Header.Save does.
-func (u *Update) Save(s Store) error {
+func (u *Update) Save(s luks.Store) error {
 	for i, offset := range u.order {
-		if err := saveCopy(s, u.copies[i], offset); err != nil {
+		if err := luks.WriteChecked(s, u.copies[i], offset, "header copy", luks.NoSlot); err != nil {
 			return err
 		}
 	}
@@ -84,20 +77,3 @@ func (u *Update) Save(s Store) error {
 
 // counts reports whether the copy has the newest state.
 func (c *Copy) counts() bool { return c.Fault == nil && !c.Stale }
-
-func saveCopy(s Store, b []byte, offset int64) error {
-	if _, err := s.WriteAt(b, offset); err != nil {
-		return fmt.Errorf("luks2: header copy at byte %d: %w", offset, err)
-	}
-	if err := s.Sync(); err != nil {
-		return fmt.Errorf("luks2: header copy at byte %d: %w", offset, err)
-	}
-	got := make([]byte, len(b))
-	if _, err := io.ReadFull(io.NewSectionReader(s, offset, int64(len(b))), got); err != nil {
-		return fmt.Errorf("luks2: header copy at byte %d: %w", offset, err)
-	}
-	if !bytes.Equal(got, b) {
-		return newFault("magic", offset, "read back the copy is not what was written")
-	}
-	return nil
-}

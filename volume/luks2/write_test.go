@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"serpcrypt/internal/faultstore"
+	"serpcrypt/volume/luks"
 )
 
 func TestSave(t *testing.T) {
@@ -122,7 +123,7 @@ func TestSaveGoesBeyondTheStore(t *testing.T) {
 	}
 	h.SeqID = math.MaxUint64
 	before := s.Bytes()
-	wantFault(t, h.Save(s), "seqid", noSlot, offSeqID, "18446744073709551615")
+	wantFault(t, h.Save(s), "seqid", luks.NoSlot, offSeqID, "18446744073709551615")
 	if !bytes.Equal(s.Bytes(), before) {
 		t.Error("something was written")
 	}
@@ -144,7 +145,7 @@ func TestNothingIsWrittenOfABadHeader(t *testing.T) {
 			s := container(t, h, size)
 			before := s.Bytes()
 			edit(h)
-			var fault *FieldError
+			var fault *luks.FieldError
 			if err := h.Save(s); !errors.As(err, &fault) {
 				t.Errorf("got %v", err)
 			}
@@ -264,7 +265,7 @@ func TestSaveReadsBack(t *testing.T) {
 	s := container(t, h, size)
 	before := s.Bytes()
 	err := h.Save(forgetful{s})
-	wantFault(t, err, "magic", noSlot, 0, "read back")
+	wantFault(t, err, "header copy", luks.NoSlot, 0, "read back")
 	if !bytes.Equal(s.Bytes(), before) {
 		t.Error("the other copy was written")
 	}
