@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"serpcrypt/internal/hashes"
-	"serpcrypt/kdf"
 	"serpcrypt/volume/luks"
 	"serpcrypt/volume/luks2"
 )
@@ -58,16 +57,8 @@ func (p KeyParams) checkLUKS2() error {
 	if _, err := hashes.New(p.Hash); err != nil {
 		return fmt.Errorf("volume: %w", err)
 	}
-	switch p.KDF {
-	case PBKDF2:
-		return luks.CheckIterations("iterations", p.Iterations)
-	case Argon2i, Argon2id:
-		if err := (kdf.Argon2{Variant: p.KDF, Time: p.Argon2.Time, Memory: p.Argon2.MemoryKiB, CPUs: p.Argon2.Lanes}).CheckNew(); err != nil {
-			return fmt.Errorf("volume: %w", err)
-		}
-		return nil
-	}
-	return luks.BadParam("key derivation", "unknown function %q (known: %s, %s, %s)", p.KDF, PBKDF2, Argon2i, Argon2id)
+	derivation := p.luks2().KDF
+	return derivation.CheckNew()
 }
 
 func (p KeyParams) luks2() luks2.SlotParams {

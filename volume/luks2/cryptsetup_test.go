@@ -56,10 +56,8 @@ func TestCryptsetupReadsOurHeaders(t *testing.T) {
 	headers["full"] = full
 	for size := int64(MinSize); size <= MaxSize; size *= 2 {
 		h := example()
-		fresh, err := New(Params{Spec: "serpent-xts-plain64", KeyBytes: 64, SectorSize: 512, Size: size, Label: "größer"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fresh := newOfSize(t, size)
+		fresh.Label = "größer"
 		fresh.Keyslots, fresh.Digests = h.Keyslots, h.Digests
 		fresh.Keyslots[0].Area.Offset = 2 * size
 		headers[fmt.Sprint("size ", size)] = fresh

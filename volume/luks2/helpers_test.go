@@ -61,6 +61,17 @@ func withJSON(t testing.TB, h *Header, size int64, text []byte) []byte {
 	return b
 }
 
+// newOfSize returns a header without key slots whose copies have size bytes.
+func newOfSize(t testing.TB, size int64) *Header {
+	t.Helper()
+	h, err := New(Params{Spec: "serpent-xts-plain64", KeyBytes: 64, SectorSize: 512})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Size, h.Config.JSONSize, h.Config.KeyslotsSize = size, size-HeaderSize, h.Segments[0].Offset-2*size
+	return h
+}
+
 // sumUp makes the checksum of a copy right.
 func sumUp(t testing.TB, b []byte, offset, size int64) {
 	t.Helper()

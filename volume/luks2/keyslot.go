@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"serpcrypt/cipher/modes"
-	"serpcrypt/internal/hashes"
 	"serpcrypt/internal/secret"
 	"serpcrypt/kdf"
 	"serpcrypt/volume/keyslot"
@@ -18,16 +16,10 @@ import (
 type SlotParams struct {
 	KDF KDF // its salt does not count: a new one is made
 
-	AFHash     string // of the anti-forensic splitter; empty: that of the KDF, or sha256 with Argon2
-	Encryption string // of the area; empty: that of the segment, under a key as long as the volume's
-	KeySize    int    // of Encryption, in bytes
-
 	// Replace lets the slot take the place of one in use, which stays where it is
 	// until the header is written.
 	Replace bool
 }
-
-const argon2AFHash = "sha256" // as cryptsetup's
 
 // SealedSlot is a key slot that is ready to be written.
 type SealedSlot struct {
@@ -58,7 +50,7 @@ func (h *Header) SealSlot(ctx context.Context, slot int, key, passphrase []byte,
 	if old != nil && !p.Replace {
 		return nil, luks.ErrSlotUsed
 	}
-	fields, err := h.newKeyslot(len(key), p)
+	fields, err := h.newKeyslot(len(key), p.KDF)
 	if err != nil {
 		return nil, err
 	}
@@ -141,58 +133,40 @@ func without(numbers []int, number int) []int {
 	return slices.DeleteFunc(slices.Clone(numbers), func(n int) bool { return n == number })
 }
 
-// newKeyslot returns the fields of a new slot in a free area.
-func (h *Header) newKeyslot(keyLen int, p SlotParams) (*Keyslot, error) {
-	if err := p.KDF.checkNew(); err != nil {
+// argon2AFHash is the hash of the anti-forensic splitter where the derivation has
+// none, as cryptsetup's.
+const argon2AFHash = "sha256"
+
+// newKeyslot returns the fields of a new slot in a free area. Its encryption is
+// that of the data, under a key as long as the volume's.
+func (h *Header) newKeyslot(keyLen int, derivation KDF) (*Keyslot, error) {
+	if err := derivation.CheckNew(); err != nil {
 		return nil, err
 	}
-	if err := h.setDefaults(&p, keyLen); err != nil {
-		return nil, err
+	d, segment := h.volumeDigest(), h.Segments[dataSegment]
+	if d == nil {
+		return nil, ErrNoDigest
 	}
-	if _, err := hashes.New(p.AFHash); err != nil {
-		return nil, fmt.Errorf("luks2: %w", err)
-	}
-	spec, err := modes.ParseSpec(p.Encryption)
-	if err == nil {
-		err = spec.CheckKeySize(p.KeySize)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("luks2: %w", err)
+	if segment == nil || !h.isVolumeKeySize(d, keyLen) {
+		return nil, luks.BadParam("volume key", "%d bytes are not its size", keyLen)
 	}
 	size := AreaSize(keyLen)
 	offset, err := h.FreeArea(size)
 	if err != nil {
 		return nil, err
 	}
-	derivation := p.KDF
-	derivation.Hash, derivation.Salt = strings.ToLower(p.KDF.Hash), newSalt()
+	derivation.Hash, derivation.Salt = strings.ToLower(derivation.Hash), newSalt()
+	afHash := argon2AFHash
+	if derivation.Type == KDFPBKDF2 {
+		afHash = derivation.Hash
+	}
 	return &Keyslot{
 		Type:    KeyslotLUKS2,
 		KeySize: keyLen,
-		AF:      AF{Type: AFLUKS1, Stripes: keyslot.Stripes, Hash: strings.ToLower(p.AFHash)},
-		Area:    Area{Type: AreaRaw, Offset: offset, Size: size, Encryption: spec.String(), KeySize: p.KeySize},
+		AF:      AF{Type: AFLUKS1, Stripes: keyslot.Stripes, Hash: afHash},
+		Area:    Area{Type: AreaRaw, Offset: offset, Size: size, Encryption: segment.Encryption, KeySize: keyLen},
 		KDF:     derivation,
 	}, nil
-}
-
-func (h *Header) setDefaults(p *SlotParams, keyLen int) error {
-	d := h.volumeDigest()
-	if d == nil {
-		return ErrNoDigest
-	}
-	if h.Segments[dataSegment] == nil || !h.isVolumeKeySize(d, keyLen) {
-		return luks.BadParam("volume key", "%d bytes are not its size", keyLen)
-	}
-	if p.AFHash == "" {
-		p.AFHash = argon2AFHash
-		if p.KDF.Type == KDFPBKDF2 {
-			p.AFHash = p.KDF.Hash
-		}
-	}
-	if p.Encryption == "" {
-		p.Encryption, p.KeySize = h.Segments[dataSegment].Encryption, keyLen
-	}
-	return nil
 }
 
 // material is where and how the slot keeps the volume key.
@@ -217,8 +191,9 @@ func (k *KDF) argon2() kdf.Argon2 {
 	return kdf.Argon2{Variant: k.Type, Time: k.Time, Memory: k.Memory, CPUs: k.CPUs}
 }
 
-// checkNew keeps what is written to what cryptsetup does.
-func (k *KDF) checkNew() error {
+// CheckNew keeps what is written to what cryptsetup does. Errors are a
+// *luks.ParamError, an *hashes.UnknownError or a *kdf.Argon2Error.
+func (k *KDF) CheckNew() error {
 	switch k.Type {
 	case KDFPBKDF2:
 		return checkNewPBKDF2("", k.Hash, k.Iterations)

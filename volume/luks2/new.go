@@ -21,10 +21,8 @@ type Params struct {
 	Label     string
 	Subsystem string
 
-	Size         int64 // of a copy of the header, in bytes; MinSize
-	KeyslotsSize int64 // bytes; what is left before the data, MaxKeyslotsSize at most
-	DataOffset   int64 // bytes; see below, or 0 if the header is detached
-	Detached     bool  // the data lie in another store than the header
+	DataOffset int64 // bytes; see below, or 0 if the header is detached
+	Detached   bool  // the data lie in another store than the header
 
 	// StoreSize is that of the store of an attached header, in bytes. The data
 	// begin at 16 MiB; in a store under 64 MiB, at the first multiple of 1 MiB
@@ -64,12 +62,12 @@ func New(p Params) (*Header, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err = p.withPlaces()
+	keyslotsSize, dataOffset, err := p.places()
 	if err != nil {
 		return nil, err
 	}
 	return &Header{
-		Size:         p.Size,
+		Size:         MinSize,
 		Label:        p.Label,
 		Subsystem:    p.Subsystem,
 		ChecksumHash: checksumHash,
@@ -79,13 +77,13 @@ func New(p Params) (*Header, error) {
 			Tokens:   map[int]*Token{},
 			Segments: map[int]*Segment{0: {
 				Type:       SegmentCrypt,
-				Offset:     p.DataOffset,
+				Offset:     dataOffset,
 				Size:       DynamicSize,
 				Encryption: spec.String(),
 				SectorSize: p.SectorSize,
 			}},
 			Digests: map[int]*Digest{},
-			Config:  Config{JSONSize: p.Size - HeaderSize, KeyslotsSize: p.KeyslotsSize},
+			Config:  Config{JSONSize: MinSize - HeaderSize, KeyslotsSize: keyslotsSize},
 		},
 	}, nil
 }
@@ -110,51 +108,30 @@ func isText(s string) bool {
 
 func roundUp(n, multiple int64) int64 { return (n + multiple - 1) / multiple * multiple }
 
-// withPlaces returns the parameters with Size, KeyslotsSize and DataOffset chosen
-// where they are 0.
-func (p Params) withPlaces() (Params, error) {
-	fail := func(param, format string, args ...any) (Params, error) {
-		return p, luks.BadParam(param, format, args...)
-	}
-	if p.Size == 0 {
-		p.Size = MinSize
-	}
-	if p.Size < 0 || !isSize(uint64(p.Size)) {
-		return fail("header size", "%d bytes, must be a power of two from %d to %d", p.Size, MinSize, MaxSize)
-	}
-	copies := 2 * p.Size
-	if least := copies + AreaSize(p.KeyBytes); p.DataOffset != 0 && p.DataOffset < least {
-		return fail("data offset", "%d bytes, but header and key slots take at least %d", p.DataOffset, least)
-	}
-	dataOffset := p.DataOffset
-	if dataOffset == 0 && p.KeyslotsSize != 0 {
-		dataOffset = roundUp(copies+max(p.KeyslotsSize, 0), dataAlignment)
-	} else if dataOffset == 0 {
+const bothCopies = 2 * MinSize // bytes
+
+// places returns how many bytes the keyslots area takes, which is what is left
+// before the data, and where these begin.
+func (p Params) places() (keyslotsSize, dataOffset int64, err error) {
+	dataOffset = p.DataOffset
+	if dataOffset == 0 {
 		dataOffset = p.defaultDataOffset()
 	}
-	if p.KeyslotsSize == 0 {
-		p.KeyslotsSize = min((dataOffset-copies)/AreaAlignment*AreaAlignment, MaxKeyslotsSize)
-	}
-	switch least := AreaSize(p.KeyBytes); {
-	case p.KeyslotsSize%AreaAlignment != 0:
-		return fail("keyslots area", "%d bytes are no multiple of %d", p.KeyslotsSize, AreaAlignment)
-	case p.KeyslotsSize > MaxKeyslotsSize:
-		return fail("keyslots area", "%d bytes (at most %d)", p.KeyslotsSize, MaxKeyslotsSize)
-	case p.KeyslotsSize < least:
-		return fail("keyslots area", "%d bytes, a key slot takes %d", p.KeyslotsSize, least)
+	switch least := bothCopies + AreaSize(p.KeyBytes); {
+	case dataOffset < least:
+		return 0, 0, luks.BadParam("data offset", "%d bytes, but header and key slots take at least %d", dataOffset, least)
 	case dataOffset%AreaAlignment != 0:
-		return fail("data offset", "%d bytes are no multiple of %d", dataOffset, AreaAlignment)
-	case dataOffset < copies+p.KeyslotsSize:
-		return fail("data offset", "%d bytes, but header and key slots take %d", dataOffset, copies+p.KeyslotsSize)
+		return 0, 0, luks.BadParam("data offset", "%d bytes are no multiple of %d", dataOffset, AreaAlignment)
 	}
-	if !p.Detached {
-		p.DataOffset = dataOffset
+	keyslotsSize = min(dataOffset-bothCopies, MaxKeyslotsSize)
+	if p.Detached {
+		dataOffset = p.DataOffset
 	}
-	return p, nil
+	return keyslotsSize, dataOffset, nil
 }
 
 func (p Params) defaultDataOffset() int64 {
-	small := roundUp(2*p.Size+smallSlots*AreaSize(p.KeyBytes), dataAlignment)
+	small := roundUp(bothCopies+smallSlots*AreaSize(p.KeyBytes), dataAlignment)
 	if !p.Detached && p.StoreSize != 0 && p.StoreSize < smallStore {
 		return small
 	}

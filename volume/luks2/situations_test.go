@@ -118,11 +118,7 @@ func TestSecondaryOfEverySize(t *testing.T) {
 	for size := int64(MinSize); size <= MaxSize; size *= 2 {
 		tried++
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			h, err := New(Params{Spec: "serpent-xts-plain64", KeyBytes: 64, SectorSize: 512, Size: size})
-			if err != nil {
-				t.Fatal(err)
-			}
-			b := container(t, h, 17<<20).Bytes()
+			b := container(t, newOfSize(t, size), 17<<20).Bytes()
 			clear(b[:HeaderSize])
 			found := read(t, b)
 			if c := found.Copies[secondary]; found.Header.Size != size || c.Offset != size || c.Fault != nil || c.Stale {
@@ -143,10 +139,7 @@ func TestSecondaryLeftOver(t *testing.T) {
 		seqID uint64
 	}{{32768, 1}, {32768, 9}} {
 		b := container(t, h, size).Bytes()
-		left, err := New(Params{Spec: "serpent-xts-plain64", KeyBytes: 64, SectorSize: 512, Size: old.size})
-		if err != nil {
-			t.Fatal(err)
-		}
+		left := newOfSize(t, old.size)
 		left.SeqID = old.seqID
 		c, err := left.MarshalCopy(old.size, [SaltSize]byte{})
 		if err != nil {
@@ -470,7 +463,7 @@ func TestMessagesAreShort(t *testing.T) {
 	h.Segments[0].Encryption, h.Segments[0].Flags = long, many
 	h.Keyslots[0].Area.Encryption, h.Keyslots[0].AF.Hash, h.Keyslots[0].KDF.Type = "aes-xts-"+long, long, long
 	h.Config.Requirements.Mandatory = append(many, long)
-	errs := []error{h.CheckRequirements()}
+	errs := []error{h.checkRequirements()}
 	for _, fault := range h.Faults(size, size) {
 		errs = append(errs, fault)
 	}

@@ -10,7 +10,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"serpcrypt/internal/secret"
 	"serpcrypt/kdf"
@@ -172,43 +171,4 @@ func (h *Header) checkSlot(slot int) error {
 		return h.faultAt(keyslotPath(slot), "its key is not that of segment %d", dataSegment)
 	}
 	return nil
-}
-
-// SlotTime measures, for about the time d, how long it takes here to try a key
-// slot, in the time of one processor with PBKDF2 and of all with Argon2. Errors
-// are luks.ErrSlotUnused, what keeps the slot from being tried, and that of ctx.
-func (h *Header) SlotTime(ctx context.Context, slot int, d time.Duration) (time.Duration, error) {
-	k := h.Keyslots[slot]
-	if k == nil {
-		return 0, luks.ErrSlotUnused
-	}
-	if err := h.checkSlot(slot); err != nil {
-		return 0, err
-	}
-	material, err := k.material().OpenTime(k.Area.KeySize)
-	if err != nil {
-		return 0, fmt.Errorf("luks2: %w", err)
-	}
-	digest := h.digestOf(slot)
-	total := material.Seconds()
-	digestSpeed, err := kdf.Speed(ctx, digest.Hash, len(digest.Digest), d/4)
-	if err != nil {
-		return 0, err
-	}
-	total += float64(digest.Iterations) / digestSpeed
-	if k.KDF.Type == KDFPBKDF2 {
-		speed, err := kdf.Speed(ctx, k.KDF.Hash, k.Area.KeySize, d*3/4)
-		if err != nil {
-			return 0, err
-		}
-		total += float64(k.KDF.Iterations) / speed
-	} else {
-		taken, err := k.KDF.argon2().Estimate(ctx)
-		if err != nil {
-			return 0, err
-		}
-		total += taken.Seconds()
-	}
-	const most = math.MaxInt64 / 2
-	return time.Duration(min(total*float64(time.Second), most)), nil
 }

@@ -22,9 +22,9 @@ func (e *RequirementError) Error() string {
 	return "luks2: config.requirements.mandatory: not known here: " + excerpts(e.Names)
 }
 
-// CheckRequirements returns a *RequirementError if the container may only be
+// checkRequirements returns a *RequirementError if the container may only be
 // used by programs that know more than this one. Its header can be read.
-func (h *Header) CheckRequirements() error {
+func (h *Header) checkRequirements() error {
 	if names := h.Config.Requirements.Mandatory; len(names) > 0 {
 		return &RequirementError{names}
 	}
@@ -34,7 +34,7 @@ func (h *Header) CheckRequirements() error {
 // Validate returns what keeps the container from being used: a *RequirementError,
 // or the first such fault as a *luks.FieldError. The sizes are those of Faults.
 func (h *Header) Validate(headerSize, dataSize int64) error {
-	if err := h.CheckRequirements(); err != nil {
+	if err := h.checkRequirements(); err != nil {
 		return err
 	}
 	v := h.inspect(headerSize, dataSize)
