@@ -15,7 +15,7 @@ import (
 	"strconv"
 )
 
-//go:generate go run -C _asm . -out .. -pkg serpent
+//go:generate go run -C _asm .
 
 // BlockSize is the size of a block in bytes.
 const BlockSize = 16

@@ -1,5 +1,5 @@
 //go:generate go run gen_generic.go
-//go:generate go run -C _asm . -out .. -pkg sha1
+//go:generate go run -C _asm .
 
 // Package sha1 implements the SHA-1 hash of FIPS 180-4.
 //

@@ -4,7 +4,6 @@ package main
 
 import (
 	_ "embed"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,25 +19,23 @@ var sboxesText string
 //go:embed sboxes3.txt
 var sboxes3Text string
 
+const packageName = "serpent"
+
 func main() {
-	// avo defines flags of its own on the default set.
-	flags := flag.NewFlagSet("_asm", flag.ExitOnError)
-	out := flags.String("out", "..", "folder of the package")
-	pkg := flags.String("pkg", "serpent", "name of the package")
-	_ = flags.Parse(os.Args[1:]) // exits on an error
-	if err := run(*out, *pkg); err != nil {
+	if err := write(); err != nil {
 		fmt.Fprintln(os.Stderr, "_asm:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out, pkg string) error {
-	files, err := generate(pkg)
+// write writes the files into the folder of the package, in which _asm lies.
+func write() error {
+	files, err := generate()
 	if err != nil {
 		return err
 	}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(out, name), content, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join("..", name), content, 0o644); err != nil {
 			return err
 		}
 	}
@@ -46,7 +43,7 @@ func run(out, pkg string) error {
 }
 
 // generate returns the content of each generated file by its name.
-func generate(pkg string) (map[string][]byte, error) {
+func generate() (map[string][]byte, error) {
 	two, err := ParseSboxes(sboxesText)
 	if err != nil {
 		return nil, fmt.Errorf("sboxes.txt: %w", err)
@@ -56,7 +53,7 @@ func generate(pkg string) (map[string][]byte, error) {
 		return nil, fmt.Errorf("sboxes3.txt: %w", err)
 	}
 	files := make(map[string][]byte)
-	if files["sboxes.go"], err = goSboxes(pkg, two); err != nil {
+	if files["sboxes.go"], err = goSboxes(two); err != nil {
 		return nil, err
 	}
 	for name, write := range map[string]func(c *build.Context) error{
@@ -77,7 +74,7 @@ func generate(pkg string) (map[string][]byte, error) {
 			return writeKernels(c, avx512Kernels(three))
 		},
 	} {
-		if files[name+".s"], files[name+".go"], err = assembly(pkg, write); err != nil {
+		if files[name+".s"], files[name+".go"], err = assembly(write); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -94,7 +91,7 @@ func writeKernels(c *build.Context, kernels []Kernel) error {
 }
 
 // assembly returns what write adds to a file, and its Go declarations.
-func assembly(pkg string, write func(c *build.Context) error) (code, declarations []byte, err error) {
+func assembly(write func(c *build.Context) error) (code, declarations []byte, err error) {
 	c := build.NewContext()
 	c.ConstraintExpr("!purego")
 	if err := write(c); err != nil {
@@ -107,7 +104,7 @@ func assembly(pkg string, write func(c *build.Context) error) (code, declaration
 	if err := pass.Compile.Execute(file); err != nil {
 		return nil, nil, err
 	}
-	cfg := printer.Config{Name: "_asm", Pkg: pkg}
+	cfg := printer.Config{Name: "_asm", Pkg: packageName}
 	if code, err = printer.NewGoAsm(cfg).Print(file); err != nil {
 		return nil, nil, err
 	}

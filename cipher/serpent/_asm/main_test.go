@@ -256,7 +256,7 @@ func TestParseSboxesErrors(t *testing.T) {
 
 // TestGeneratedFiles compares what the package has with what is generated now.
 func TestGeneratedFiles(t *testing.T) {
-	files, err := generate("serpent")
+	files, err := generate()
 	if err != nil {
 		t.Fatal(err)
 	}

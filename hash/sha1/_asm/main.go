@@ -3,7 +3,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,25 +27,23 @@ var files = map[string][]func(c *build.Context){
 	},
 }
 
+const packageName = "sha1"
+
 func main() {
-	// avo defines flags of its own on the default set.
-	flags := flag.NewFlagSet("_asm", flag.ExitOnError)
-	out := flags.String("out", "..", "folder of the package")
-	pkg := flags.String("pkg", "sha1", "name of the package")
-	_ = flags.Parse(os.Args[1:]) // exits on an error
-	if err := run(*out, *pkg); err != nil {
+	if err := write(); err != nil {
 		fmt.Fprintln(os.Stderr, "_asm:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out, pkg string) error {
-	contents, err := generate(pkg)
+// write writes the files into the folder of the package, in which _asm lies.
+func write() error {
+	contents, err := generate()
 	if err != nil {
 		return err
 	}
 	for name, content := range contents {
-		if err := os.WriteFile(filepath.Join(out, name), content, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join("..", name), content, 0o644); err != nil {
 			return err
 		}
 	}
@@ -54,20 +51,20 @@ func run(out, pkg string) error {
 }
 
 // generate returns the content of each generated file by its name.
-func generate(pkg string) (map[string][]byte, error) {
+func generate() (map[string][]byte, error) {
 	contents := make(map[string][]byte)
 	for name, functions := range files {
 		var err error
-		if contents[name+".s"], contents[name+".go"], err = assembly(pkg, functions); err != nil {
+		if contents[name+".s"], contents[name+".go"], err = assembly(functions); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	contents["stream_386.s"], contents["stream_386.go"] = scalar386(pkg)
+	contents["stream_386.s"], contents["stream_386.go"] = scalar386()
 	return contents, nil
 }
 
 // assembly returns the functions, and their Go declarations.
-func assembly(pkg string, functions []func(c *build.Context)) (code, declarations []byte, err error) {
+func assembly(functions []func(c *build.Context)) (code, declarations []byte, err error) {
 	c := build.NewContext()
 	c.ConstraintExpr("!purego")
 	for _, write := range functions {
@@ -80,7 +77,7 @@ func assembly(pkg string, functions []func(c *build.Context)) (code, declaration
 	if err := pass.Compile.Execute(file); err != nil {
 		return nil, nil, err
 	}
-	cfg := printer.Config{Name: "_asm", Pkg: pkg}
+	cfg := printer.Config{Name: "_asm", Pkg: packageName}
 	if code, err = printer.NewGoAsm(cfg).Print(file); err != nil {
 		return nil, nil, err
 	}

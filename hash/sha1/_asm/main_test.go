@@ -9,7 +9,7 @@ import (
 
 // TestGeneratedFiles compares what the package has with what is generated now.
 func TestGeneratedFiles(t *testing.T) {
-	contents, err := generate("sha1")
+	contents, err := generate()
 	if err != nil {
 		t.Fatal(err)
 	}
