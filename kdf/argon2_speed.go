@@ -2,7 +2,6 @@ package kdf
 
 import (
 	"context"
-	"math"
 	"os"
 	"runtime"
 	"time"
@@ -110,6 +109,5 @@ func (a Argon2) estimate(measure func(Argon2) (time.Duration, error)) (time.Dura
 		}
 		total += float64(max(taken-first, 0)) / float64(part.Time-1) * float64(a.Time-part.Time)
 	}
-	const most = math.MaxInt64 / 2
-	return time.Duration(min(total*float64(a.Memory)/float64(part.Memory), most)), nil
+	return Seconds(total / 1e9 * float64(a.Memory) / float64(part.Memory)), nil
 }

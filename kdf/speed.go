@@ -98,3 +98,9 @@ func speed(ctx context.Context, d time.Duration, now func() time.Duration, run f
 	slices.Sort(speeds)
 	return speeds[periods/2], nil
 }
+
+// Seconds returns so many, or a hundred years if they are more.
+func Seconds(n float64) time.Duration {
+	const most = 100 * 365 * 24 * time.Hour
+	return time.Duration(min(n*float64(time.Second), float64(most)))
+}

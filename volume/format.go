@@ -234,13 +234,12 @@ func destroyHeaders(s Store, size int64) error {
 
 // writeZeros writes that many zeros at the start of a store.
 func writeZeros(ctx context.Context, s Store, n int64) error {
-	const piece = 1 << 20
-	zeros := make([]byte, piece)
-	for at := int64(0); at < n; at += piece {
+	zeros := make([]byte, chunkSize)
+	for at := int64(0); at < n; at += chunkSize {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := writeFull(s, zeros[:min(piece, n-at)], at); err != nil {
+		if err := writeFull(s, zeros[:min(chunkSize, n-at)], at); err != nil {
 			return fmt.Errorf("volume: header: %w", err)
 		}
 	}

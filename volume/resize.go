@@ -19,10 +19,11 @@ type Resizable interface {
 	Truncate(size int64) error
 }
 
-// Resize gives the store of a container's payload a length of size bytes, by Grow
-// or Shrink. If the header states how long the payload is, as one of LUKS2 may,
-// it states then that it takes all of that length. header and data are the
-// same unless the header is detached.
+// Resize gives the store of a container's payload a length of size bytes. What is
+// cut off is lost; what is added is filled with random bytes, unless it is to be
+// sparse. If the header states how long the payload is, as one of LUKS2 may, it
+// states then that it takes all of that length. header and data are the same
+// unless the header is detached.
 //
 // The header never states more than there is, so that the container is whole at
 // every moment: it is told of less before the store gets shorter, and of more when
@@ -53,9 +54,9 @@ func Resize(ctx context.Context, header Store, data Resizable, size int64, spars
 		}
 	}
 	if size < old {
-		err = Shrink(data, size)
+		err = shrink(data, size)
 	} else if size > old {
-		err = Grow(ctx, data, size, sparse, progress)
+		err = grow(ctx, data, size, sparse, progress)
 	}
 	if err == nil && h.PayloadSize != 0 && h.PayloadSize < payload {
 		err = state(context.WithoutCancel(ctx)) // all of the work is done
@@ -63,15 +64,15 @@ func Resize(ctx context.Context, header Store, data Resizable, size int64, spars
 	return err
 }
 
-// Grow makes a container that reaches to the end of s longer, to size bytes.
+// grow makes a container that reaches to the end of s longer, to size bytes.
 // Unless it is to be sparse, the space is taken first, and then filled with
 // random bytes, which nobody can tell from ciphertext.
 //
 // The bytes are appended in order, so that s is a whole container at every
 // moment: what it held is not touched, and nothing in it is unfilled. If
 // anything fails, or ctx is done, s gets its old length back. If the power
-// fails, s keeps a length between the two, and Grow can go on from there.
-func Grow(ctx context.Context, s Resizable, size int64, sparse bool, progress Progress) error {
+// fails, s keeps a length between the two, and grow can go on from there.
+func grow(ctx context.Context, s Resizable, size int64, sparse bool, progress Progress) error {
 	old, err := s.Size()
 	if err != nil {
 		return err
@@ -128,9 +129,9 @@ func appendRandom(ctx context.Context, s Store, old, size int64, progress Progre
 	return nil
 }
 
-// Shrink cuts a container that reaches to the end of s off at size bytes, in
+// shrink cuts a container that reaches to the end of s off at size bytes, in
 // one step. What lies beyond is lost.
-func Shrink(s Resizable, size int64) error {
+func shrink(s Resizable, size int64) error {
 	old, err := s.Size()
 	if err != nil {
 		return err

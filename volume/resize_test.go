@@ -83,7 +83,7 @@ func TestGrow(t *testing.T) {
 	for _, sparse := range []bool{false, true} {
 		s := newElasticStore(old, 8<<20)
 		var done, total int64
-		if err := Grow(background, s, elasticNew, sparse, func(d, all int64) { done, total = d, all }); err != nil {
+		if err := grow(background, s, elasticNew, sparse, func(d, all int64) { done, total = d, all }); err != nil {
 			t.Fatal(err)
 		}
 		if s.size != elasticNew || len(s.lengths) != 1 {
@@ -107,7 +107,7 @@ func TestGrow(t *testing.T) {
 		}
 	}
 	s := newElasticStore(old, 8<<20)
-	if err := Grow(background, s, elasticOld-1, false, nil); err == nil || s.size != elasticOld {
+	if err := grow(background, s, elasticOld-1, false, nil); err == nil || s.size != elasticOld {
 		t.Errorf("grown to less: error %v, length %d", err, s.size)
 	}
 }
@@ -118,7 +118,7 @@ func TestGrowFillsDifferently(t *testing.T) {
 	var contents [2][]byte
 	for i := range contents {
 		s := newElasticStore(make([]byte, 512), 2<<20)
-		if err := Grow(background, s, 2<<20, false, nil); err != nil {
+		if err := grow(background, s, 2<<20, false, nil); err != nil {
 			t.Fatal(err)
 		}
 		contents[i] = s.Bytes()[512:]
@@ -145,7 +145,7 @@ func TestGrowthIsUndone(t *testing.T) {
 				}
 				return nil
 			}
-			err := Grow(background, s, elasticNew, sparse, nil)
+			err := grow(background, s, elasticNew, sparse, nil)
 			if !failed {
 				if failing < 3 {
 					t.Errorf("sparse=%v: there are only %d operations", sparse, failing-1)
@@ -163,7 +163,7 @@ func TestGrowthIsUndone(t *testing.T) {
 	s := newElasticStore(old, 8<<20)
 	ctx, cancel := context.WithCancelCause(background)
 	stop := errors.New("enough")
-	err := Grow(ctx, s, elasticNew, false, func(done, _ int64) {
+	err := grow(ctx, s, elasticNew, false, func(done, _ int64) {
 		if done > 0 {
 			cancel(stop)
 		}
@@ -173,7 +173,7 @@ func TestGrowthIsUndone(t *testing.T) {
 	}
 	// The space may be gone before the end.
 	s = newElasticStore(old, 5<<20)
-	if err := Grow(background, s, elasticNew, false, nil); err == nil || s.size != elasticOld {
+	if err := grow(background, s, elasticNew, false, nil); err == nil || s.size != elasticOld {
 		t.Errorf("without space: error %v, length %d", err, s.size)
 	}
 }
@@ -191,7 +191,7 @@ func TestPowerFailsWhileGrowing(t *testing.T) {
 			}
 			return nil
 		}
-		err := Grow(background, s, elasticNew, false, nil)
+		err := grow(background, s, elasticNew, false, nil)
 		for _, choose := range []func(int) int{faultstore.Oldest, faultstore.Newest} {
 			if content := s.AfterPowerCut(choose).Bytes(); !bytes.Equal(content[:len(old)], old) {
 				t.Fatalf("power failed at operation %d: what was there has changed", cut)
@@ -211,13 +211,13 @@ func TestPowerFailsWhileGrowing(t *testing.T) {
 func TestShrink(t *testing.T) {
 	old := randomBytes(newRandom(t), elasticOld)
 	s := newElasticStore(old, elasticOld)
-	if err := Shrink(s, 1<<20); err != nil || s.size != 1<<20 || len(s.lengths) != 1 {
+	if err := shrink(s, 1<<20); err != nil || s.size != 1<<20 || len(s.lengths) != 1 {
 		t.Errorf("error %v, length %d, want %d, synced", err, s.size, 1<<20)
 	}
 	if !bytes.Equal(s.Bytes()[:s.size], old[:s.size]) {
 		t.Error("what was to stay has changed")
 	}
-	if err := Shrink(s, 1<<20+1); err == nil || s.size != 1<<20 {
+	if err := shrink(s, 1<<20+1); err == nil || s.size != 1<<20 {
 		t.Errorf("shrunk to more: error %v, length %d", err, s.size)
 	}
 	broken := errors.New("broken")
@@ -229,7 +229,7 @@ func TestShrink(t *testing.T) {
 			}
 			return nil
 		}
-		if err := Shrink(s, 1<<20); !errors.Is(err, broken) {
+		if err := shrink(s, 1<<20); !errors.Is(err, broken) {
 			t.Errorf("%s failed: error %v", failing, err)
 		}
 		if s.lengths[0] != elasticOld || len(s.lengths) > 2 {
@@ -277,11 +277,11 @@ func TestResizedContainer(t *testing.T) {
 	}
 	check(64 << 10)
 	size, _ := s.Size()
-	if err := Grow(background, s, size+2<<20, false, nil); err != nil {
+	if err := grow(background, s, size+2<<20, false, nil); err != nil {
 		t.Fatal(err)
 	}
 	check(64<<10 + 2<<20)
-	if err := Shrink(s, size-32<<10); err != nil {
+	if err := shrink(s, size-32<<10); err != nil {
 		t.Fatal(err)
 	}
 	check(32 << 10)

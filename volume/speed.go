@@ -55,9 +55,7 @@ func (s *UnlockSpeed) SingleLane(ctx context.Context, d time.Duration) (*UnlockS
 
 // Time returns how long it takes to open a slot.
 func (s *UnlockSpeed) Time(iterations, digestIterations int) time.Duration {
-	seconds := float64(iterations)/s.Slot + float64(digestIterations)/s.Digest + s.Rest.Seconds()
-	const most = 1 << 62
-	return time.Duration(min(seconds*float64(time.Second), most))
+	return kdf.Seconds(float64(iterations)/s.Slot + float64(digestIterations)/s.Digest + s.Rest.Seconds())
 }
 
 // Iterations returns, for a new slot, how many make the time to open it d, with

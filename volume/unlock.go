@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -151,8 +150,7 @@ func divideSlots(ctx context.Context, h *Header, slots []int) (quick []int, slow
 			return nil, nil, err
 		}
 		if about > slowTime.Seconds() {
-			const most = math.MaxInt64 / 2
-			slow = append(slow, slowSlot{slot, time.Duration(min(about*float64(time.Second), most))})
+			slow = append(slow, slowSlot{slot, kdf.Seconds(about)})
 		} else {
 			quick = append(quick, slot)
 		}
