@@ -1,16 +1,12 @@
 package luks2
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"serpcrypt/cipher/modes"
 	"serpcrypt/internal/hashes"
-	"serpcrypt/kdf"
-	"serpcrypt/volume/keyslot"
 	"serpcrypt/volume/luks"
 )
 
@@ -62,60 +58,6 @@ func (h *Header) inspect(headerSize, dataSize int64) *validator {
 	}
 	v.checkTokens()
 	return v
-}
-
-// SlotFault returns the first fault that keeps a key slot from being opened, as a
-// *luks.FieldError. The header lies in a store of headerSize bytes.
-func (h *Header) SlotFault(slot int, headerSize int64) error {
-	if h.Keyslots[slot] == nil {
-		return h.faultAt(keyslotPath(slot), "there is no such key slot")
-	}
-	v := validator{h: h, headerSize: headerSize, dataSize: luks.UnknownSize}
-	v.checkKeyslot(slot)
-	if len(v.faults) > 0 {
-		return v.faults[0]
-	}
-	return nil
-}
-
-// Payload returns where the data begin in their store, of dataSize bytes, and how
-// long they are, in bytes: whole sectors, at least one. That store is another than
-// the header's if the header is detached. The error is a *luks.FieldError.
-func (h *Header) Payload(dataSize int64, detached bool) (offset, size int64, err error) {
-	s := h.Segments[0]
-	switch {
-	case s == nil || !isSectorSize(s.SectorSize):
-		return 0, 0, h.faultAt("segments.0", "there is no segment 0 that could be used")
-	case s.Offset == 0 && !detached:
-		return 0, 0, h.faultAt("segments.0.offset", "0: this is a detached header, whose data are in another file")
-	case dataSize-s.Offset < int64(s.SectorSize):
-		return 0, 0, h.faultAt("segments.0.offset", "the data begin at byte %d, their store ends at byte %d: there is no sector", s.Offset, dataSize)
-	}
-	if fault := h.endFault(s, dataSize); fault != nil {
-		return 0, 0, fault
-	}
-	size = s.Size
-	if size == DynamicSize {
-		size = (dataSize - s.Offset) / SectorSize * SectorSize
-	}
-	return s.Offset, size, nil
-}
-
-// endFault says what is wrong with where the data end.
-func (h *Header) endFault(s *Segment, dataSize int64) *luks.FieldError {
-	const field = "segments.0.size"
-	if s.Size != DynamicSize {
-		if s.Size > dataSize-s.Offset {
-			return h.faultAt(field, "the data take %d bytes from byte %d, their store ends at byte %d", s.Size, s.Offset, dataSize)
-		}
-		return nil
-	}
-	// What is left of a sector of the store belongs to nobody.
-	size := (dataSize - s.Offset) / SectorSize * SectorSize
-	if size > 0 && size%int64(s.SectorSize) != 0 {
-		return h.faultAt(field, "dynamic, but the %d bytes up to the store's end are no whole sectors of %d", size, s.SectorSize)
-	}
-	return nil
 }
 
 type validator struct {
@@ -299,124 +241,6 @@ func checkHash(record recorder, path, name string) {
 		record(path, "unknown hash %s", excerpt(name))
 	} else if size := newHash().Size(); size < minDigest {
 		record(path, "%s has %d bytes, %d are needed", name, size, minDigest)
-	}
-}
-
-func keyslotPath(slot int) string { return fmt.Sprintf("keyslots.%d", slot) }
-
-func (v *validator) checkKeyslot(slot int) {
-	k := v.h.Keyslots[slot]
-	path := keyslotPath(slot)
-	v.checkArea(slot)
-	if k.Type != KeyslotLUKS2 {
-		v.minor(path+".type", "%s, only %q is supported", excerpt(k.Type), KeyslotLUKS2)
-		return
-	}
-	if k.Priority != nil && *k.Priority > PriorityPrefer {
-		v.minor(path+".priority", "%d (%d to %d)", *k.Priority, PriorityIgnore, PriorityPrefer)
-	}
-	v.checkSlotDigest(slot)
-	if k.AF.Type != AFLUKS1 {
-		v.minor(path+".af.type", "%s, only %q is supported", excerpt(k.AF.Type), AFLUKS1)
-	} else {
-		if k.AF.Stripes != keyslot.Stripes {
-			v.minor(path+".af.stripes", "%d, always %d", k.AF.Stripes, keyslot.Stripes)
-		}
-		checkHash(v.minor, path+".af.hash", k.AF.Hash)
-	}
-	if k.Area.Type != AreaRaw {
-		v.minor(path+".area.type", "%s, only %q is supported", excerpt(k.Area.Type), AreaRaw)
-	} else if spec, err := parseSpec(k.Area.Encryption); err != nil {
-		v.minor(path+".area.encryption", "%s", luks.Reason(err))
-	} else if err := spec.CheckKeySize(k.Area.KeySize); err != nil {
-		v.minor(path+".area.key_size", "%s: %s", spec, luks.Reason(err))
-	}
-	v.checkKDF(path+".kdf", &k.KDF)
-}
-
-// maxKeySize bounds the keys of anything else than a cipher: more than any
-// cipher's, with room for a key of authentication.
-const maxKeySize = 512 // bytes
-
-// checkSlotDigest checks which digest tells whether the key is right, and that it
-// is one for the segment if so said.
-func (v *validator) checkSlotDigest(slot int) {
-	path := keyslotPath(slot)
-	k := v.h.Keyslots[slot]
-	named := v.digestsOf(func(d *Digest) []int { return d.Keyslots }, slot)
-	switch {
-	case len(named) == 0:
-		v.minor(path, "no digest is for it: nothing tells whether its key is right")
-		return
-	case len(named) > 1:
-		v.minor(path, "the digests %d and %d are both for it", named[0], named[1])
-		return
-	}
-	s := v.h.Segments[0]
-	if s == nil || !slices.Contains(v.h.Digests[named[0]].Segments, 0) {
-		if k.KeySize < 1 || k.KeySize > maxKeySize { // a key for something else
-			v.minor(path+".key_size", "%d bytes (1 to %d)", k.KeySize, maxKeySize)
-		}
-		return
-	}
-	if spec, err := modes.ParseSpec(s.Encryption); err == nil {
-		if err := spec.CheckKeySize(k.KeySize); err != nil {
-			v.minor(path+".key_size", "%s: %s", spec, luks.Reason(err))
-		}
-	}
-}
-
-// checkArea checks the place of a key slot. One that could do harm to other parts
-// of the container keeps it from being used.
-func (v *validator) checkArea(slot int) {
-	k := v.h.Keyslots[slot]
-	path := keyslotPath(slot) + ".area"
-	area := &k.Area
-	begin, limit := v.h.KeyslotsArea()
-	switch {
-	case area.Offset < begin:
-		v.fatal(path+".offset", "%d lies in the header, which takes %d bytes", area.Offset, begin)
-		return
-	case area.Offset > limit || area.Size > limit-area.Offset:
-		v.fatal(path+".offset", "%d bytes from byte %d, the keyslots area ends at byte %d", area.Size, area.Offset, limit)
-		return
-	case area.Offset%AreaAlignment != 0:
-		v.minor(path+".offset", "%d is no multiple of %d", area.Offset, AreaAlignment)
-	}
-	end := area.Offset + area.Size
-	if end > v.headerSize {
-		v.minor(path+".size", "the area ends at byte %d, its store at byte %d", end, v.headerSize)
-	}
-	if k.Type == KeyslotLUKS2 && area.Size < AreaSize(k.KeySize) {
-		v.minor(path+".size", "%d bytes, a key of %d bytes takes %d", area.Size, k.KeySize, AreaSize(k.KeySize))
-	}
-	for _, other := range slices.Sorted(maps.Keys(v.h.Keyslots)) {
-		if other >= slot {
-			break
-		}
-		a := &v.h.Keyslots[other].Area
-		if a.Offset < end && area.Offset < a.Offset+a.Size {
-			v.fatal(path+".offset", "the area takes the bytes %d to %d and overlaps key slot %d (%d to %d)", area.Offset, end-1, other, a.Offset, a.Offset+a.Size-1)
-		}
-	}
-}
-
-func (v *validator) checkKDF(path string, k *KDF) {
-	if len(k.Salt) == 0 {
-		v.minor(path+".salt", "empty")
-	}
-	switch k.Type {
-	case KDFPBKDF2:
-		checkHash(v.minor, path+".hash", k.Hash)
-		checkPositive(v.minor, path+".iterations", k.Iterations)
-	case KDFArgon2i, KDFArgon2id:
-		var cost *kdf.Argon2Error
-		if errors.As(k.argon2().Check(), &cost) {
-			param, _, _ := strings.Cut(cost.Param, " ")
-			v.minor(path+"."+param, "%s", cost.Reason)
-		}
-	default:
-		v.minor(path+".type", "unknown function %s (known: %s, %s, %s)", excerpt(k.Type), KDFPBKDF2, KDFArgon2i, KDFArgon2id)
 	}
 }
 
