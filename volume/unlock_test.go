@@ -5,17 +5,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"serpcrypt/internal/faultstore"
 	"serpcrypt/internal/golden"
-	"serpcrypt/internal/secret"
-	"serpcrypt/kdf"
 	"serpcrypt/volume/luks"
 )
 
@@ -134,110 +128,6 @@ func TestDamagedSlotsLeaveTheOthersUsable(t *testing.T) {
 	}
 }
 
-func TestCheapSlotsComeFirst(t *testing.T) {
-	s := format(t, quick, 512)
-	for slot, iterations := range map[int]uint32{0: 2147483647, 2: 1000, 4: 5000, 7: 1000} {
-		putSlotField(t, s, slot, atActive, 0x00AC71F3)
-		putSlotField(t, s, slot, atIterations, iterations)
-	}
-	c, err := openContainer(background, Attached(s))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := c.usableSlots(), []int{2, 7, 4, 0}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-const forEver = kdf.MaxIterations // minutes at least
-
-// listContainer says which slots are tried, and in what order.
-type listContainer struct {
-	container
-	iterations map[int]int // of each slot
-	slots      []int
-	opens      int
-	events     []string
-}
-
-func (c *listContainer) usableSlots() []int { return c.slots }
-
-func (c *listContainer) header() *Header {
-	h := &Header{Cipher: "serpent", Mode: "xts-plain64", Hash: "sha1", KeyBytes: 64, DigestIterations: 1000, Slots: make([]Slot, 8)}
-	for slot, n := range c.iterations {
-		h.Slots[slot] = Slot{KDF: PBKDF2, Hash: "sha1", Iterations: n}
-	}
-	return h
-}
-
-func (c *listContainer) checkSlot(slot int) error {
-	if slices.Contains(c.slots, slot) {
-		return nil
-	}
-	return ErrNoKeySlot
-}
-
-func (c *listContainer) openSlots(_ context.Context, slots []int, _ []byte) (int, *secret.Buffer, error) {
-	if len(slots) > 0 {
-		c.events = append(c.events, fmt.Sprint("try ", slots))
-	}
-	if slices.Contains(slots, c.opens) {
-		return c.opens, secretCopy(make([]byte, 64)), nil
-	}
-	return luks.NoSlot, nil, luks.ErrMismatch
-}
-
-// TestSlowSlotsComeLast: each is announced, and none before it is needed.
-func TestSlowSlotsComeLast(t *testing.T) {
-	mixed := map[int]int{5: 1000, 2: 4000, 0: forEver - 1, 7: forEver}
-	for _, c := range []struct {
-		name string
-		slot int // asked for
-		in   int // opens with the passphrase
-		want []string
-	}{
-		{"none opens", AnySlot, luks.NoSlot, []string{"try [5 2]", "slow 0", "try [0]", "slow 7", "try [7]"}},
-		{"a quick one", AnySlot, 2, []string{"try [5 2]"}},
-		{"a slow one", AnySlot, 0, []string{"try [5 2]", "slow 0", "try [0]"}},
-		{"only a quick one is asked for", 5, 5, []string{"try [5]"}},
-		{"only a slow one is asked for", 7, 7, []string{"slow 7", "try [7]"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			l := &listContainer{iterations: mixed, slots: []int{5, 2, 0, 7}, opens: c.in}
-			key, err := unlock(background, l, passphrase, c.slot, func(slot int, about time.Duration) {
-				if about <= time.Minute {
-					t.Errorf("slot %d takes %v only", slot, about)
-				}
-				l.events = append(l.events, fmt.Sprint("slow ", slot))
-			})
-			if c.in == luks.NoSlot && err != ErrPassphrase || c.in != luks.NoSlot && (err != nil || key.Slot != c.in) {
-				t.Errorf("got %+v, %v", key, err)
-			}
-			if !slices.Equal(l.events, c.want) {
-				t.Errorf("got %q, want %q", l.events, c.want)
-			}
-			if key, err := unlock(background, l, passphrase, c.slot, nil); err == nil && key.Slot != c.in {
-				t.Errorf("with nobody to tell: %+v", key)
-			}
-		})
-	}
-}
-
-// TestSlowDigest: then every slot is slow.
-func TestSlowDigest(t *testing.T) {
-	s := format(t, quick, 512)
-	putField(t, s, atDigestIterations, forEver)
-	ctx, cancel := context.WithCancel(background)
-	told := 0
-	_, err := Unlock(ctx, Attached(s), passphrase, AnySlot, func(slot int, _ time.Duration) {
-		told++
-		cancel()
-	})
-	if err != context.Canceled || told != 1 {
-		t.Errorf("got %v, told of %d slots", err, told)
-	}
-}
-
 // TestUnlockStopsWithContext: while a slot is derived, and the key out of it
 // compared.
 func TestUnlockStopsWithContext(t *testing.T) {
@@ -307,120 +197,5 @@ func TestOpen(t *testing.T) {
 			v.Close()
 			t.Errorf("a key of %d bytes is taken", size)
 		}
-	}
-}
-
-// TestBadContainers: whoever opens one gets the same clear error, and nothing
-// is written.
-func TestBadContainers(t *testing.T) {
-	header := make([]byte, 1024)
-	if _, err := format(t, quick, 512).ReadAt(header, 0); err != nil {
-		t.Fatal(err)
-	}
-	edit := func(at int64, value uint32) func(t *testing.T) *faultstore.Store {
-		return func(t *testing.T) *faultstore.Store {
-			s := format(t, quick, 512)
-			putField(t, s, at, value)
-			return s
-		}
-	}
-	of := func(content []byte) func(t *testing.T) *faultstore.Store {
-		return func(t *testing.T) *faultstore.Store { return faultstore.New(bytes.Clone(content)) }
-	}
-	for _, c := range []struct {
-		name   string
-		store  func(t *testing.T) *faultstore.Store
-		field  string
-		slot   int
-		offset int64
-	}{
-		{"nothing", of(nil), "header", -1, 0},
-		{"591 bytes", of(header[:591]), "header", -1, 0},
-		{"zeros", of(make([]byte, 5000)), "magic", -1, 0},
-		{"version 3", of([]byte("LUKS\xBA\xBE\x00\x03" + strings.Repeat("\x00", 4096))), "version", -1, 6},
-		{"LUKS2 of size 0", of([]byte("LUKS\xBA\xBE\x00\x02" + strings.Repeat("\x00", 4096))), "hdr_size", -1, 8},
-		{"header alone", of(header[:592]), "payload sector", -1, 104},
-		{"no payload", func(t *testing.T) *faultstore.Store {
-			return faultstore.New(format(t, quick, 512).Bytes()[:quick.PayloadOffset])
-		}, "payload sector", -1, 104},
-		{"part of a sector as payload", func(t *testing.T) *faultstore.Store {
-			return faultstore.New(format(t, quick, 512).Bytes()[:quick.PayloadOffset+511])
-		}, "payload sector", -1, 104},
-		{"detached", edit(atPayloadSector, 0), "payload sector", -1, 104},
-		{"payload behind the end", edit(atPayloadSector, 1<<32-1), "payload sector", -1, 104},
-		{"stripes of slot 1", edit(atSlots+slotLength+atStripes, 4001), "stripes", 1, 300},
-		{"material of slot 2", edit(atSlots+2*slotLength+atMaterial, 1), "material sector", 2, 344},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := c.store(t)
-			before := s.Bytes()
-			check := func(what string, err error) {
-				t.Helper()
-				var format *FormatError
-				if !errors.As(err, &format) {
-					t.Fatalf("%s: got %v, want a FormatError", what, err)
-				}
-				if format.Field != c.field || format.Slot != c.slot || format.Offset != c.offset {
-					t.Errorf("%s: got %#v, want %s of slot %d at %d", what, format, c.field, c.slot, c.offset)
-				}
-			}
-			_, err := Unlock(background, Attached(s), passphrase, AnySlot, nil)
-			check("Unlock", err)
-			_, err = Open(Attached(s), &Key{Bytes: secretCopy(make([]byte, 16))}, Options{})
-			check("Open", err)
-			_, err = CheckKey(background, Attached(s), make([]byte, 16))
-			check("CheckKey", err)
-			report, err := Verify(background, Attached(s), nil, Options{}, nil)
-			if err != nil {
-				t.Fatalf("Verify: %v", err)
-			}
-			check("Verify", report.Err())
-			if !bytes.Equal(s.Bytes(), before) {
-				t.Error("something was written")
-			}
-		})
-	}
-}
-
-func TestUnreadableHeader(t *testing.T) {
-	s := format(t, quick, 512)
-	s.Fault = func(faultstore.Op) error { return syscall.EIO }
-	if _, err := ReadHeader(Attached(s)); !errors.Is(err, syscall.EIO) {
-		t.Errorf("ReadHeader: %v", err)
-	}
-	if _, err := Verify(background, Attached(s), nil, Options{}, nil); !errors.Is(err, syscall.EIO) {
-		t.Errorf("Verify: %v", err)
-	}
-}
-
-func TestReadHeader(t *testing.T) {
-	image, s := imageNamed(t, "l1-keyfile")
-	h, err := ReadHeader(Attached(s))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if h.Type != "LUKS1" || h.Version != 1 || h.UUID != "f1c574ac-8452-4398-98fa-75f7979b1a4c" || h.Cipher != "serpent" || h.Mode != "xts-plain64" ||
-		h.Hash != "sha256" || h.KeyBytes != 64 || h.PayloadOffset != image.PayloadOffset || h.DigestIterations != 1000 {
-		t.Errorf("got %+v", h)
-	}
-	if len(h.Digest) != 20 || h.Digest[0] != 0xD5 || len(h.DigestSalt) != 32 || h.DigestSalt[0] != 0xF2 || len(h.Slots) != 8 {
-		t.Fatalf("got %+v", h)
-	}
-	slot := h.Slots[1]
-	if slot.State != SlotEnabled || slot.Iterations != 1000 || slot.Salt[0] != 0x27 && len(slot.Salt) != 32 || slot.MaterialOffset != 512*512 || slot.Stripes != 4000 {
-		t.Errorf("slot 1: %+v", slot)
-	}
-	if h.Slots[2].State != SlotDisabled {
-		t.Errorf("slot 2: %+v", h.Slots[2])
-	}
-	putSlotField(t, s, 2, atActive, 1)
-	if h, err := ReadHeader(Attached(s)); err != nil || h.Slots[2].State != SlotInvalid {
-		t.Errorf("slot 2 broken: %v, %+v", err, h)
-	}
-	// With a wrong field, the header comes along with the error.
-	putSlotField(t, s, 7, atStripes, 1)
-	h, err = ReadHeader(Attached(s))
-	if !errors.As(err, new(*FormatError)) || h == nil || h.Slots[7].Stripes != 1 {
-		t.Errorf("got %v, %+v", err, h)
 	}
 }
