@@ -103,13 +103,6 @@ func (p Params) newDraft(dataSize int64) (draft, error) {
 	return nil, luks.BadParam("type", "%q (%s or %s)", p.Type, TypeLUKS1, TypeLUKS2)
 }
 
-func checkSlotNumber(slot, slots int) error {
-	if slot < 0 || slot >= slots {
-		return luks.BadParam("key slot", "%d (there are 0 to %d)", slot, slots-1)
-	}
-	return nil
-}
-
 func (p Params) keyParams() KeyParams {
 	return KeyParams{KDF: p.KDF, Hash: p.Hash, Iterations: p.Iterations, Argon2: p.Argon2}
 }

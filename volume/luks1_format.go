@@ -20,7 +20,7 @@ func newLUKS1Draft(p Params) (draft, error) {
 	case p.Label != "" || p.Subsystem != "":
 		return nil, errNoTexts
 	}
-	if err := checkSlotNumber(p.Slot, luks1.NumSlots); err != nil {
+	if err := luks.CheckSlotNumber(p.Slot, luks1.NumSlots); err != nil {
 		return nil, err
 	}
 	if err := p.keyParams().checkLUKS1(p.Hash); err != nil {

@@ -23,7 +23,7 @@ func (c *luks1Container) freeSlot(slot int) (int, error) {
 		}
 		return luks.NoSlot, ErrNoFreeSlot
 	}
-	if err := checkSlotNumber(slot, luks1.NumSlots); err != nil {
+	if err := luks.CheckSlotNumber(slot, luks1.NumSlots); err != nil {
 		return luks.NoSlot, err
 	}
 	if c.h.Slots[slot].Active != luks1.SlotDisabled {

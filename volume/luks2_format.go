@@ -15,7 +15,7 @@ type luks2Draft struct{ h *luks2.Header }
 const bigSectors = 4096
 
 func newLUKS2Draft(p Params, dataSize int64) (draft, error) {
-	if err := checkSlotNumber(p.Slot, luks2.MaxSlots); err != nil {
+	if err := luks.CheckSlotNumber(p.Slot, luks2.MaxSlots); err != nil {
 		return nil, err
 	}
 	if err := p.keyParams().checkLUKS2(); err != nil {

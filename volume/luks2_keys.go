@@ -17,7 +17,7 @@ func (c *luks2Container) freeSlot(slot int) (int, error) {
 		if slot == luks2.MaxSlots {
 			return luks.NoSlot, ErrNoFreeSlot
 		}
-	} else if err := checkSlotNumber(slot, luks2.MaxSlots); err != nil {
+	} else if err := luks.CheckSlotNumber(slot, luks2.MaxSlots); err != nil {
 		return luks.NoSlot, err
 	} else if c.h.Keyslots[slot] != nil {
 		return luks.NoSlot, fmt.Errorf("%w: %d", ErrSlotUsed, slot)

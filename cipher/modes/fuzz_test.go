@@ -16,12 +16,12 @@ func FuzzKernels(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, spec uint8, keyBytes []byte, sizes, sectors uint8, first uint64, data []byte) {
 		name := specs[int(spec)%len(specs)]
-		sectorSize := MinSectorSize << (sizes % 4)
+		sectorSize := minSectorSize << (sizes % 4)
 		keySizes := keySizesOf(t, name)
 		key := make([]byte, keySizes[int(sizes/4)%len(keySizes)])
 		copy(key, keyBytes)
 		// Runs longer than a batch, without inputs as long.
-		n := int(sectors)*MinSectorSize/sectorSize + 1
+		n := int(sectors)*minSectorSize/sectorSize + 1
 		src := make([]byte, n*sectorSize)
 		for i := range src {
 			src[i] = byte(i / 512)

@@ -53,15 +53,20 @@ import (
 
 // Sizes of a sector in bytes: the powers of two in this range.
 const (
-	MinSectorSize = 512
-	MaxSectorSize = 4096
+	minSectorSize = 512
+	maxSectorSize = 4096
 )
+
+// IsSectorSize reports whether sectors can have so many bytes.
+func IsSectorSize(bytes int) bool {
+	return bytes >= minSectorSize && bytes <= maxSectorSize && bytes&(bytes-1) == 0
+}
 
 // SectorSizeError is a size in bytes that sectors cannot have.
 type SectorSizeError int
 
 func (e SectorSizeError) Error() string {
-	return fmt.Sprintf("modes: sectors of %d bytes (must be a power of two from %d to %d)", int(e), MinSectorSize, MaxSectorSize)
+	return fmt.Sprintf("modes: sectors of %d bytes (must be a power of two from %d to %d)", int(e), minSectorSize, maxSectorSize)
 }
 
 // Sectors encrypts and decrypts sectors of one size under one key. Its methods
@@ -96,7 +101,7 @@ func New(spec string, key []byte, sectorSize int, kernel serpent.Kernel) (*Secto
 	if err := parsed.CheckKeySize(len(key)); err != nil {
 		return nil, err
 	}
-	if sectorSize < MinSectorSize || sectorSize > MaxSectorSize || sectorSize&(sectorSize-1) != 0 {
+	if !IsSectorSize(sectorSize) {
 		return nil, SectorSizeError(sectorSize)
 	}
 	s := &Sectors{

@@ -129,7 +129,7 @@ func (c *Cipher) testOperations(sectors, blocks int) error {
 }
 
 func (c *Cipher) selfTestError(operation string) error {
-	return fmt.Errorf("serpent: self test of kernel %v: %s gives a wrong result", c.kernel, operation)
+	return fmt.Errorf("serpent: self test of Serpent kernel %v: %s gives a wrong result", c.kernel, operation)
 }
 
 // countUp returns n bytes 0, step, 2 step, ...

@@ -9,9 +9,10 @@ import (
 // 5.2): after as many iterations as wanted, T is the block. It has no pointers,
 // and may lie in locked memory.
 type Chain struct {
-	Inner, Outer [Size]byte // HMAC's hash values after the blocks of key and pad
-	U            [Size]byte // U_i, the outcome of the last iteration
-	T            [Size]byte // U_1 ^ ... ^ U_i
+	T [Size]byte // U_1 ^ ... ^ U_i
+
+	inner, outer [Size]byte // HMAC's hash values after the blocks of key and pad
+	u            [Size]byte // U_i, the outcome of the last iteration
 }
 
 // HMAC XORs its key with these (RFC 2104, section 2).
@@ -31,25 +32,25 @@ func (c *Chain) Start(password, salt []byte, index uint32) {
 		copy(key[:], password)
 	}
 	xorAll(&key, innerPad)
-	compress(k, &c.Inner, &initial, key[:], nil)
+	compress(k, &c.inner, &initial, key[:], nil)
 	xorAll(&key, innerPad^outerPad)
-	compress(k, &c.Outer, &initial, key[:], nil)
+	compress(k, &c.outer, &initial, key[:], nil)
 
 	// Set one by one: what is set at once is first put together elsewhere.
 	var d digest
 	defer wipe(&d)
 	d.kernel = k
 	d.bytes = BlockSize
-	d.state = c.Inner
+	d.state = c.inner
 	d.Write(salt)
 	d.Write(binary.BigEndian.AppendUint32(nil, index))
-	d.Sum(c.U[:0])
+	d.Sum(c.u[:0])
 	d.tail = [BlockSize]byte{}
 	d.bytes = BlockSize
-	d.state = c.Outer
-	d.Write(c.U[:])
-	d.Sum(c.U[:0])
-	c.T = c.U
+	d.state = c.outer
+	d.Write(c.u[:])
+	d.Sum(c.u[:0])
+	c.T = c.u
 }
 
 func xorAll(block *[BlockSize]byte, pad byte) {
@@ -94,11 +95,11 @@ var paddedOutcome = func() (block [BlockSize]byte) {
 func (c *Chain) iterateStream(k Kernel, n int) {
 	block := paddedOutcome
 	for range n {
-		copy(block[:], c.U[:])
-		compress(k, &c.U, &c.Inner, block[:], nil)
-		copy(block[:], c.U[:])
-		compress(k, &c.U, &c.Outer, block[:], nil)
-		subtle.XORBytes(c.T[:], c.T[:], c.U[:])
+		copy(block[:], c.u[:])
+		compress(k, &c.u, &c.inner, block[:], nil)
+		copy(block[:], c.u[:])
+		compress(k, &c.u, &c.outer, block[:], nil)
+		subtle.XORBytes(c.T[:], c.T[:], c.u[:])
 	}
 	wipe(&block)
 }

@@ -123,12 +123,12 @@ const (
 // packLane puts a chain into its lane of the rows, of so many lanes.
 func (m *chainMemory) packLane(lane, lanes int, c *Chain) {
 	at := func(row int) int { return row*lanes + lane }
-	for half, digest := range [...]*[Size]byte{&c.Inner, &c.Outer} {
+	for half, digest := range [...]*[Size]byte{&c.inner, &c.outer} {
 		row := half * halfRows
 		m.putWords(at(row+rowState), lanes, digest[:])
 		m.putStart(at(row+rowState), at(row+rowStart), at(row+rowRotated), lanes)
 	}
-	m.putWords(at(rowOutcome), lanes, c.U[:])
+	m.putWords(at(rowOutcome), lanes, c.u[:])
 	m.putWords(at(halfRows+rowSum), lanes, c.T[:])
 }
 
@@ -146,7 +146,7 @@ func (m *chainMemory) putStart(state, start, rotated, lanes int) {
 }
 
 func (m *chainMemory) unpackLane(lane, lanes int, c *Chain) {
-	m.getWords(c.U[:], rowOutcome*lanes+lane, lanes)
+	m.getWords(c.u[:], rowOutcome*lanes+lane, lanes)
 	m.getWords(c.T[:], (halfRows+rowSum)*lanes+lane, lanes)
 }
 
@@ -194,22 +194,22 @@ const aToD = 4 * registerWords // bytes
 // packRegisters puts a chain into its rows.
 func (m *chainMemory) packRegisters(chain int, c *Chain) {
 	const padding = 0x80000000
-	for half, digest := range [...]*[Size]byte{&c.Inner, &c.Outer} {
+	for half, digest := range [...]*[Size]byte{&c.inner, &c.outer} {
 		m.putWords(registerRow(half, chain, rowABCD), -1, digest[:aToD])
 		m.putWords(registerRow(half, chain, rowE), -1, digest[aToD:])
 		m.putWords(registerRow(half, chain, rowPadded), -1, digest[aToD:])
 		m[registerRow(half, chain, rowPadded)-1] = padding
 	}
-	m.putWords(outcomeRow(chain, 0), -1, c.U[:aToD])
-	m.putWords(outcomeRow(chain, 1), -1, c.U[aToD:])
+	m.putWords(outcomeRow(chain, 0), -1, c.u[:aToD])
+	m.putWords(outcomeRow(chain, 1), -1, c.u[aToD:])
 	m[outcomeRow(chain, 1)-1] = padding
 	m.putWords(registerRow(1, chain, rowSumABCD), -1, c.T[:aToD])
 	m.putWords(registerRow(1, chain, rowSumE), -1, c.T[aToD:])
 }
 
 func (m *chainMemory) unpackRegisters(chain int, c *Chain) {
-	m.getWords(c.U[:aToD], outcomeRow(chain, 0), -1)
-	m.getWords(c.U[aToD:], outcomeRow(chain, 1), -1)
+	m.getWords(c.u[:aToD], outcomeRow(chain, 0), -1)
+	m.getWords(c.u[aToD:], outcomeRow(chain, 1), -1)
 	m.getWords(c.T[:aToD], registerRow(1, chain, rowSumABCD), -1)
 	m.getWords(c.T[aToD:], registerRow(1, chain, rowSumE), -1)
 }

@@ -186,7 +186,7 @@ func (s shape) mayChange(word int) bool {
 func randomChains(r *rand.Rand, n int) []Chain {
 	chains := make([]Chain, n)
 	for i := range chains {
-		for _, part := range []*[Size]byte{&chains[i].Inner, &chains[i].Outer, &chains[i].U, &chains[i].T} {
+		for _, part := range []*[Size]byte{&chains[i].inner, &chains[i].outer, &chains[i].u, &chains[i].T} {
 			copy(part[:], draw(r, Size))
 		}
 	}

@@ -32,11 +32,11 @@ func (p *pass) selfTest() error {
 	}
 	p.iterate(chains, iterations-1)
 	if got := hex.EncodeToString(chains[0].T[:]); got != known {
-		return fmt.Errorf("sha1: self test of kernel %v for chains, %d at a time: got %s, want %s", p.kernel, p.chains, got, known)
+		return fmt.Errorf("sha1: self test of SHA-1 kernel %v for chains, %d at a time: got %s, want %s", p.kernel, p.chains, got, known)
 	}
 	for i := range chains {
 		if chains[i] != want[i] {
-			return fmt.Errorf("sha1: self test of kernel %v for chains, %d at a time: chain %d goes wrong", p.kernel, p.chains, i)
+			return fmt.Errorf("sha1: self test of SHA-1 kernel %v for chains, %d at a time: chain %d goes wrong", p.kernel, p.chains, i)
 		}
 	}
 	return nil

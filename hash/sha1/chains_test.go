@@ -91,7 +91,7 @@ func TestIterate(t *testing.T) {
 					t.Errorf("%v: wrong blocks of %d chains after 1 + %v iterations", k, n, parts)
 				}
 				for i := range chains {
-					if chains[i].Inner != start[i].Inner || chains[i].Outer != start[i].Outer {
+					if chains[i].inner != start[i].inner || chains[i].outer != start[i].outer {
 						t.Errorf("%v: the key of chain %d of %d has changed", k, i, n)
 					}
 				}
@@ -166,8 +166,8 @@ func TestStart(t *testing.T) {
 			var c Chain
 			c.Start(password, salt, index)
 			key := pbkdf2.Key(password, salt, 1, int(index)*Size, stdsha1.New)
-			if want := key[len(key)-Size:]; !bytes.Equal(c.T[:], want) || c.U != c.T {
-				t.Errorf("password of %d bytes, salt of %d, block %d: got %x and %x, want %x", passwordBytes, saltBytes, index, c.T, c.U, want)
+			if want := key[len(key)-Size:]; !bytes.Equal(c.T[:], want) || c.u != c.T {
+				t.Errorf("password of %d bytes, salt of %d, block %d: got %x and %x, want %x", passwordBytes, saltBytes, index, c.T, c.u, want)
 			}
 		}
 	}
@@ -242,7 +242,7 @@ func FuzzIterate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed []byte, n, iterations uint8) {
 		chains := make([]Chain, n)
 		for i := range chains {
-			for j, part := range []*[Size]byte{&chains[i].Inner, &chains[i].Outer, &chains[i].U, &chains[i].T} {
+			for j, part := range []*[Size]byte{&chains[i].inner, &chains[i].outer, &chains[i].u, &chains[i].T} {
 				// Whatever the seed lacks is as good as random.
 				sum := Sum(binary.BigEndian.AppendUint32(slices.Clone(seed), uint32(4*i+j)))
 				copy(part[copy(part[:], seed[min(len(seed), (4*i+j)*Size):]):], sum[:])

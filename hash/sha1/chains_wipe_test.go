@@ -18,9 +18,9 @@ import (
 func formsOf(k ChainKernel, chains []Chain) map[string][]byte {
 	forms := map[string][]byte{}
 	for part, of := range map[string]func(c *Chain) *[Size]byte{
-		"Inner": func(c *Chain) *[Size]byte { return &c.Inner },
-		"Outer": func(c *Chain) *[Size]byte { return &c.Outer },
-		"U":     func(c *Chain) *[Size]byte { return &c.U },
+		"Inner": func(c *Chain) *[Size]byte { return &c.inner },
+		"Outer": func(c *Chain) *[Size]byte { return &c.outer },
+		"U":     func(c *Chain) *[Size]byte { return &c.u },
 		"T":     func(c *Chain) *[Size]byte { return &c.T },
 	} {
 		var rows [Size / 4][]byte

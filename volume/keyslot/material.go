@@ -46,7 +46,7 @@ func MaterialSize(keyLen int64) int64 {
 func (m *Material) Seal(key, slotKey []byte) ([]byte, error) {
 	plain, err := m.room()
 	if err != nil {
-		return nil, fmt.Errorf("material: %w", err)
+		return nil, fmt.Errorf("keyslot: key material: %w", err)
 	}
 	defer plain.Close()
 	if err := af.Split(m.stripes(plain), key, Stripes, m.Hash); err != nil {
@@ -67,11 +67,11 @@ func (m *Material) Seal(key, slotKey []byte) ([]byte, error) {
 func (m *Material) Open(r io.ReaderAt, slotKey []byte) (*secret.Buffer, error) {
 	plain, err := m.room()
 	if err != nil {
-		return nil, fmt.Errorf("material: %w", err)
+		return nil, fmt.Errorf("keyslot: key material: %w", err)
 	}
 	defer plain.Close()
 	if _, err := io.ReadFull(io.NewSectionReader(r, m.Offset, int64(plain.Len())), plain.Bytes()); err != nil {
-		return nil, fmt.Errorf("material: %w", err)
+		return nil, fmt.Errorf("keyslot: key material: %w", err)
 	}
 	cipher, err := m.sectors(slotKey)
 	if err != nil {
@@ -81,7 +81,7 @@ func (m *Material) Open(r io.ReaderAt, slotKey []byte) (*secret.Buffer, error) {
 	cipher.Wipe()
 	key, err := secret.New(m.KeyLen)
 	if err != nil {
-		return nil, fmt.Errorf("material: %w", err)
+		return nil, fmt.Errorf("keyslot: key material: %w", err)
 	}
 	if err := af.Merge(key.Bytes(), m.stripes(plain), Stripes, m.Hash); err != nil {
 		key.Close()

@@ -30,6 +30,14 @@ func IsUUID(text string) bool {
 	return len(text) == length && uuid.Validate(text) == nil
 }
 
+// CheckSlotNumber returns a *ParamError for a key slot that is none of so many.
+func CheckSlotNumber(slot, slots int) error {
+	if slot < 0 || slot >= slots {
+		return BadParam("key slot", "%d (there are 0 to %d)", slot, slots-1)
+	}
+	return nil
+}
+
 // CheckIterations keeps what is written to what the specifications and the fields
 // allow; older containers may have less. The error is a *ParamError.
 func CheckIterations(param string, n int) error {

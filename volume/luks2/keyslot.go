@@ -43,8 +43,8 @@ func (s *SealedSlot) Area() (offset, size int64) {
 // luks.ErrSlotUsed, ErrNoSpace, ErrNoDigest, a *luks.ParamError, a *modes.SpecError, an
 // *hashes.UnknownError, a *kdf.Argon2Error or a *kdf.MemoryError.
 func (h *Header) SealSlot(ctx context.Context, slot int, key, passphrase []byte, p SlotParams) (*SealedSlot, error) {
-	if slot < 0 || slot >= MaxSlots {
-		return nil, luks.BadParam("key slot", "%d (allowed: 0 to %d)", slot, MaxSlots-1)
+	if err := luks.CheckSlotNumber(slot, MaxSlots); err != nil {
+		return nil, err
 	}
 	old := h.Keyslots[slot]
 	if old != nil && !p.Replace {

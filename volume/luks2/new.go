@@ -49,7 +49,7 @@ func New(p Params) (*Header, error) {
 	if err := spec.CheckKeySize(p.KeyBytes); err != nil {
 		return nil, fmt.Errorf("luks2: %w", err)
 	}
-	if !isSectorSize(p.SectorSize) {
+	if !modes.IsSectorSize(p.SectorSize) {
 		return nil, luks.BadParam("sector size", "%d (one of 512, 1024, 2048, 4096)", p.SectorSize)
 	}
 	if err := CheckText("label", p.Label); err != nil {
@@ -87,8 +87,6 @@ func New(p Params) (*Header, error) {
 		},
 	}, nil
 }
-
-func isSectorSize(n int) bool { return n >= 512 && n <= 4096 && n&(n-1) == 0 }
 
 // CheckText returns a *luks.ParamError if a label or subsystem cannot be that text:
 // LabelSize-1 bytes at most, and nothing that would not show.

@@ -1,6 +1,9 @@
 package luks2
 
-import "serpcrypt/volume/luks"
+import (
+	"serpcrypt/cipher/modes"
+	"serpcrypt/volume/luks"
+)
 
 // Payload returns where the data begin in their store, of dataSize bytes, and how
 // long they are, in bytes: whole sectors, at least one. That store is another than
@@ -8,7 +11,7 @@ import "serpcrypt/volume/luks"
 func (h *Header) Payload(dataSize int64, detached bool) (offset, size int64, err error) {
 	s := h.Segments[0]
 	switch {
-	case s == nil || !isSectorSize(s.SectorSize):
+	case s == nil || !modes.IsSectorSize(s.SectorSize):
 		return 0, 0, h.faultAt("segments.0", "there is no segment 0 that could be used")
 	case s.Offset == 0 && !detached:
 		return 0, 0, h.faultAt("segments.0.offset", "0: this is a detached header, whose data are in another file")

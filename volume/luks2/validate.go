@@ -148,7 +148,7 @@ func (v *validator) checkData(s *Segment) {
 	} else if v.dataSize != luks.UnknownSize && s.Offset > v.dataSize {
 		v.fatal(path+".offset", "the data begin at byte %d, their store ends at byte %d", s.Offset, v.dataSize)
 	}
-	if !isSectorSize(s.SectorSize) {
+	if !modes.IsSectorSize(s.SectorSize) {
 		v.fatal(path+".sector_size", "%d (one of 512, 1024, 2048, 4096)", s.SectorSize)
 	} else if s.Size != DynamicSize && (s.Size <= 0 || s.Size%int64(s.SectorSize) != 0) {
 		v.fatal(path+".size", "%d bytes are no whole sectors of %d", s.Size, s.SectorSize)
@@ -225,7 +225,7 @@ func (v *validator) checkDigests() {
 			record(path+".salt", "empty")
 		}
 		if n := len(d.Digest); n < minDigest || n > maxDigest {
-			record(path+".digest", "%d bytes (%d to %d)", n, minDigest, maxDigest)
+			record(path+".digest", "%d bytes (allowed: %d to %d)", n, minDigest, maxDigest)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (v *validator) checkKeyslot(slot int) {
 		return
 	}
 	if k.Priority != nil && *k.Priority > PriorityPrefer {
-		v.minor(path+".priority", "%d (%d to %d)", *k.Priority, PriorityIgnore, PriorityPrefer)
+		v.minor(path+".priority", "%d (allowed: %d to %d)", *k.Priority, PriorityIgnore, PriorityPrefer)
 	}
 	v.checkSlotDigest(slot)
 	if k.AF.Type != AFLUKS1 {
@@ -80,7 +80,7 @@ func (v *validator) checkSlotDigest(slot int) {
 	s := v.h.Segments[0]
 	if s == nil || !slices.Contains(v.h.Digests[named[0]].Segments, 0) {
 		if k.KeySize < 1 || k.KeySize > maxKeySize { // a key for something else
-			v.minor(path+".key_size", "%d bytes (1 to %d)", k.KeySize, maxKeySize)
+			v.minor(path+".key_size", "%d bytes (allowed: 1 to %d)", k.KeySize, maxKeySize)
 		}
 		return
 	}
