@@ -6,9 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"serpcrypt/cipher/serpent"
+	"serpcrypt/internal/guarded"
 )
 
 // TestRunLengths runs few sectors, any number of them, and about as many as are
@@ -74,33 +73,21 @@ func TestRunLengths(t *testing.T) {
 	}
 }
 
-// guarded returns n bytes, a multiple of 512, that have a page without access
-// right behind them (atEnd) or right before.
-func guarded(t *testing.T, n int, atEnd bool) []byte {
-	page := unix.Getpagesize()
-	length := (n + page - 1) / page * page
-	pages, err := unix.Mmap(-1, 0, length+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Munmap(pages) })
-	for _, guard := range [][]byte{pages[:page], pages[page+length:]} {
-		if err := unix.Mprotect(guard, unix.PROT_NONE); err != nil {
-			t.Fatal(err)
-		}
-	}
-	inner := pages[page : page+length : page+length]
+// atEdge returns n bytes that have a page without access right behind them (atEnd)
+// or right before.
+func atEdge(t *testing.T, n int, atEnd bool) []byte {
+	pages := guarded.Memory(t, n)
 	if atEnd {
-		return inner[length-n:]
+		return pages[len(pages)-n:]
 	}
-	return inner[:n:n]
+	return pages[:n:n]
 }
 
 func TestGuardPages(t *testing.T) {
 	for _, atEnd := range []bool{false, true} {
 		for _, sectors := range []int{1, 2, 7, fewSectors, fewSectors + 1, maxBatchSectors, maxBatchSectors + 1} {
 			n := sectors * 512
-			src, dst := guarded(t, n, atEnd), guarded(t, n, atEnd)
+			src, dst := atEdge(t, n, atEnd), atEdge(t, n, atEnd)
 			for _, spec := range specsPerMode {
 				key := longestKey(t, spec)
 				plaintext := randomBytes(5, n)

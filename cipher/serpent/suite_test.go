@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"serpcrypt/internal/guarded"
 )
 
 // Each test of this file runs each operation by each kernel and compares with
@@ -53,7 +55,7 @@ func wantSector(o operation, src, ivs []byte) []byte {
 func TestLengthsBetweenGuardPages(t *testing.T) {
 	const size = maxBlocks * BlockSize
 	text, ivs := randomText(size), randomIVs(size)
-	srcPage, dstPage, ivPage := guarded(t, size), guarded(t, size), guarded(t, size)
+	srcPage, dstPage, ivPage := guarded.Memory(t, size), guarded.Memory(t, size), guarded.Memory(t, size)
 	start := func(page []byte, n int) []byte { return page[:n] }
 	end := func(page []byte, n int) []byte { return page[len(page)-n:] }
 	eachKernel(t, func(t *testing.T, c *Cipher, o operation) {
@@ -118,7 +120,7 @@ func TestSectors(t *testing.T) {
 	text, ivs := randomText(maxSectors*maxSize), randomIVs(maxSectors*BlockSize)
 	copy(ivs[BlockSize:], bytes.Repeat([]byte{0xff}, 2*BlockSize)) // counters that carry over
 	copy(ivs[4*BlockSize+8:], bytes.Repeat([]byte{0xff}, 7))       // after a few blocks
-	srcPage, dstPage := guarded(t, len(text)), guarded(t, len(text))
+	srcPage, dstPage := guarded.Memory(t, len(text)), guarded.Memory(t, len(text))
 	fill := func(dst, b []byte, n, size int) {
 		for i := range n {
 			copy(dst[i*size:(i+1)*size], b[i*maxSize:])

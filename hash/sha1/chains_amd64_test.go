@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"github.com/klauspost/cpuid/v2"
+
+	"serpcrypt/internal/guarded"
 )
 
 func TestChainKernelsOfCPU(t *testing.T) {
@@ -134,7 +136,7 @@ func (s shape) outcomeEnd() int {
 // change, it does not.
 func TestPasses(t *testing.T) {
 	const memoryBytes = memoryWords * 4
-	memory := guarded(t, memoryBytes)
+	memory := guarded.Memory(t, memoryBytes)
 	r := newRandom(t)
 	for _, p := range assemblyPasses(t) {
 		for _, offset := range []int{0, 4, 20, len(memory) - memoryBytes - 4, len(memory) - memoryBytes} {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"serpcrypt/internal/guarded"
 )
 
 // formsOf returns what of chains must not be left anywhere, in the forms that
@@ -107,7 +109,7 @@ func TestChainsAtGuardPages(t *testing.T) {
 	const most = 40
 	r := newRandom(t)
 	chainBytes := int(unsafe.Sizeof(Chain{}))
-	memory := guarded(t, most*chainBytes)
+	memory := guarded.Memory(t, most*chainBytes)
 	for n := 1; n <= most; n++ {
 		start, want := startedChains(r, n)
 		wanted := want(3)

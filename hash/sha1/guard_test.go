@@ -5,33 +5,14 @@ import (
 	stdsha1 "crypto/sha1"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"serpcrypt/internal/guarded"
 )
-
-// guarded returns memory between two pages that must not be touched: at least
-// n bytes, up to the pages on both sides.
-func guarded(t testing.TB, n int) []byte {
-	t.Helper()
-	page := unix.Getpagesize()
-	n = (n + page - 1) / page * page
-	b, err := unix.Mmap(-1, 0, n+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Munmap(b) })
-	for _, guard := range [][]byte{b[:page], b[page+n:]} {
-		if err := unix.Mprotect(guard, unix.PROT_NONE); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return b[page : page+n]
-}
 
 // TestGuardPages puts all that a kernel gets at the ends of memory.
 func TestGuardPages(t *testing.T) {
 	const longest = 12*BlockSize + 3
 	text := randomBytes(t, longest)
-	message, src, dst, tail := guarded(t, longest), guarded(t, Size), guarded(t, Size), guarded(t, BlockSize)
+	message, src, dst, tail := guarded.Memory(t, longest), guarded.Memory(t, Size), guarded.Memory(t, Size), guarded.Memory(t, BlockSize)
 	start := func(b []byte, n int) []byte { return b[:n] }
 	end := func(b []byte, n int) []byte { return b[len(b)-n:] }
 	for name, at := range map[string]func(b []byte, n int) []byte{"start": start, "end": end} {

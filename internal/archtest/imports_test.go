@@ -19,7 +19,7 @@ const module = "serpcrypt"
 // layers lists the packages from the bottom to the top. A package imports only
 // those of layers below its own.
 var layers = [][]string{
-	{"internal/secret", "internal/cpucycles", "internal/fsprobe", "internal/skip", "internal/faultstore",
+	{"internal/secret", "internal/cpucycles", "internal/fsprobe", "internal/skip", "internal/guarded", "internal/faultstore",
 		"internal/fusefs", "internal/loopdev", "internal/procs", "internal/newfile", "internal/load", "internal/whirlpool", "internal/child", "internal/archtest", "internal/asmtest", "docs"},
 	{"cipher/serpent", "hash/sha1", "internal/mounts", "internal/golden", "internal/faultfs"},
 	{"internal/hashes"},
@@ -46,8 +46,9 @@ var only = map[string][]string{
 	module + "/internal/fusefs":     {"internal/bench", "internal/faultfs", "cmd/serpcrypt"},
 	module + "/internal/loopdev":    {"internal/bench", "cmd/serpcrypt"},
 	// for tests
-	"testing":                         {"internal/skip", "internal/golden", "internal/faultfs", "internal/child"},
+	"testing":                         {"internal/skip", "internal/guarded", "internal/golden", "internal/faultfs", "internal/child"},
 	module + "/internal/skip":         {"internal/golden"},
+	module + "/internal/guarded":      {},
 	module + "/internal/faultstore":   {},
 	module + "/internal/faultfs":      {},
 	module + "/internal/child":        {},
