@@ -14,63 +14,77 @@ import (
 // convert leaves all material where it is but that of slot 0, which lies where
 // the header of LUKS2 is going to be.
 func (c *luks1Container) convert() (commit func() error, err error) {
-	fail := func(format string, args ...any) (func() error, error) {
-		return nil, &ConvertError{TypeLUKS2, fmt.Sprintf(format, args...)}
-	}
-	numbers := map[int]int{} // of slots of LUKS1 in LUKS2
-	for slot, s := range c.h.Slots {
-		switch place := c.place(slot); {
-		case s.Active == luks1.SlotDisabled:
-		case s.Active != luks1.SlotEnabled:
-			return fail("key slot %d is damaged: repair the header first", slot)
-		case place.from%luks2.AreaAlignment != 0:
-			return fail("the material of key slot %d begins at byte %d, which is no multiple of %d", slot, place.from, luks2.AreaAlignment)
-		default:
-			numbers[slot] = slot
-		}
-	}
-	inTheWay := luks.NoSlot
-	for slot := range numbers {
-		if c.place(slot).from < 2*luks2.MinSize {
-			if inTheWay != luks.NoSlot {
-				return fail("the header takes the places of the key slots %d and %d", inTheWay, slot)
-			}
-			inTheWay = slot
-		}
-	}
-	spare := luks.NoSlot
-	if inTheWay != luks.NoSlot {
-		for slot, s := range c.h.Slots {
-			if s.Active == luks1.SlotDisabled && c.place(slot).from >= 2*luks2.MinSize && c.place(slot).from%luks2.AreaAlignment == 0 {
-				spare = slot
-				break
-			}
-		}
-		if spare == luks.NoSlot {
-			return fail("all key slots are in use, and the header needs the place of one: remove a key first")
-		}
-		numbers[spare] = inTheWay
-		delete(numbers, inTheWay)
+	plan, reason := c.planLUKS2()
+	if reason != "" {
+		return nil, &ConvertError{TypeLUKS2, reason}
 	}
 	moved := *c.h
-	if inTheWay != luks.NoSlot {
-		place := moved.Slots[spare].MaterialSector
-		moved.Slots[spare] = moved.Slots[inTheWay]
-		moved.Slots[spare].MaterialSector = place
+	if plan.inTheWay != luks.NoSlot {
+		place := moved.Slots[plan.spare].MaterialSector
+		moved.Slots[plan.spare] = moved.Slots[plan.inTheWay]
+		moved.Slots[plan.spare].MaterialSector = place
 	}
-	h := (&luks1Container{c.at, &moved}).asLUKS2(numbers)
+	h := (&luks1Container{c.at, &moved}).asLUKS2(plan.numbers)
 	if err := h.Validate(c.at.headerSize, c.at.dataSize); err != nil {
-		return fail("%v", err)
+		return nil, &ConvertError{TypeLUKS2, err.Error()}
 	}
 	return func() error {
-		if inTheWay != luks.NoSlot {
-			if err := c.moveSlot(inTheWay, spare); err != nil {
+		if plan.inTheWay != luks.NoSlot {
+			if err := c.moveSlot(plan.inTheWay, plan.spare); err != nil {
 				return err
 			}
 		}
 		return c.becomeLUKS2(h)
 	}, nil
 }
+
+// luks2Plan is how slots of LUKS1 become those of LUKS2.
+type luks2Plan struct {
+	numbers  map[int]int // in LUKS2, by the slot that has the material
+	inTheWay int         // the slot whose place the header takes, or luks.NoSlot
+	spare    int         // that gets its material
+}
+
+// planLUKS2 returns the plan, or the reason why there is none.
+func (c *luks1Container) planLUKS2() (plan luks2Plan, reason string) {
+	plan = luks2Plan{map[int]int{}, luks.NoSlot, luks.NoSlot}
+	for slot, s := range c.h.Slots {
+		place := c.place(slot)
+		switch {
+		case s.Active == luks1.SlotDisabled:
+			if plan.spare == luks.NoSlot && place.from >= headerOfLUKS2 && isAligned(place) {
+				plan.spare = slot
+			}
+			continue
+		case s.Active != luks1.SlotEnabled:
+			return plan, fmt.Sprintf("key slot %d is damaged: repair the header first", slot)
+		case !isAligned(place):
+			return plan, fmt.Sprintf("the material of key slot %d begins at byte %d, which is no multiple of %d", slot, place.from, luks2.AreaAlignment)
+		}
+		plan.numbers[slot] = slot
+		if place.from >= headerOfLUKS2 {
+			continue
+		}
+		if plan.inTheWay != luks.NoSlot {
+			return plan, fmt.Sprintf("the header takes the places of the key slots %d and %d", plan.inTheWay, slot)
+		}
+		plan.inTheWay = slot
+	}
+	if plan.inTheWay == luks.NoSlot {
+		return plan, ""
+	}
+	if plan.spare == luks.NoSlot {
+		return plan, "all key slots are in use, and the header needs the place of one: remove a key first"
+	}
+	plan.numbers[plan.spare] = plan.inTheWay
+	delete(plan.numbers, plan.inTheWay)
+	return plan, ""
+}
+
+// headerOfLUKS2 is where the areas of key slots may begin.
+const headerOfLUKS2 = 2 * luks2.MinSize
+
+func isAligned(place byteRange) bool { return place.from%luks2.AreaAlignment == 0 }
 
 // moveSlot gives a slot's key to another slot, under the same passphrase.
 func (c *luks1Container) moveSlot(from, to int) error {
@@ -105,7 +119,7 @@ func (c *luks1Container) asLUKS2(numbers map[int]int) *luks2.Header {
 			}},
 			Config: luks2.Config{
 				JSONSize:     luks2.MinSize - luks2.HeaderSize,
-				KeyslotsSize: min(end-2*luks2.MinSize, luks2.MaxKeyslotsSize) / luks2.AreaAlignment * luks2.AreaAlignment,
+				KeyslotsSize: min(end-headerOfLUKS2, luks2.MaxKeyslotsSize) / luks2.AreaAlignment * luks2.AreaAlignment,
 			},
 		},
 	}

@@ -24,37 +24,13 @@ func (c *luks2Container) convert() (commit func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	slots := map[int]int{} // of key slots of LUKS2 in LUKS1
-	for slot := range c.h.Keyslots {
-		if slot != 0 {
-			slots[slot] = slot
-		}
+	slots, spare := c.slotsInLUKS1()
+	if spare == luks1.NumSlots {
+		return nil, &ConvertError{TypeLUKS1, "all eight key slots are in use: remove a key first"}
 	}
-	spare := luks.NoSlot
-	if c.h.Keyslots[0] != nil {
-		for spare = 1; c.h.Keyslots[spare] != nil; spare++ {
-		}
-		if spare == luks1.NumSlots {
-			return nil, &ConvertError{TypeLUKS1, "all eight key slots are in use: remove a key first"}
-		}
-		slots[0] = spare
-	}
-	area := c.keyslotsArea()
-	targets := map[int]byteRange{}
-	for slot, in := range slots {
-		from := h.Slots[in].MaterialOffset()
-		to := from + c.h.Keyslots[slot].Area.Size
-		targets[slot] = byteRange{from, to}
-		switch {
-		case from < area.from:
-			return nil, &ConvertError{TypeLUKS1, fmt.Sprintf("the header, of two times %d bytes, takes the place of key slot %d", c.h.Size, in)}
-		case to > area.to: // LUKS2 cannot have it there on the way
-			return nil, &ConvertError{TypeLUKS1, fmt.Sprintf("the place of key slot %d lies behind the area for key slots, which ends at byte %d", in, area.to)}
-		}
-	}
-	moves, possible := planMoves(placesOf(c.h), targets, area)
-	if !possible {
-		return nil, &ConvertError{TypeLUKS1, "there is no room to move the key slots to their places: remove a key first"}
+	moves, reason := c.movesToLUKS1(h, slots)
+	if reason != "" {
+		return nil, &ConvertError{TypeLUKS1, reason}
 	}
 	return func() error {
 		for _, m := range moves {
@@ -72,6 +48,45 @@ func (c *luks2Container) convert() (commit func() error, err error) {
 		}
 		return one.moveSlot(spare, 0)
 	}, nil
+}
+
+// slotsInLUKS1 returns in which slot of LUKS1 each key slot is going to be at
+// first, and the one that slot 0 takes until its place is free, or luks.NoSlot.
+func (c *luks2Container) slotsInLUKS1() (slots map[int]int, spare int) {
+	slots = map[int]int{}
+	for slot := range c.h.Keyslots {
+		slots[slot] = slot
+	}
+	if c.h.Keyslots[0] == nil {
+		return slots, luks.NoSlot
+	}
+	for spare = 1; c.h.Keyslots[spare] != nil; spare++ {
+	}
+	slots[0] = spare
+	return slots, spare
+}
+
+// movesToLUKS1 returns what brings the material of the slots to the places that h
+// has for it, or the reason why nothing does.
+func (c *luks2Container) movesToLUKS1(h *luks1.Header, slots map[int]int) (moves []move, reason string) {
+	area := c.keyslotsArea()
+	targets := map[int]byteRange{}
+	for slot, in := range slots {
+		from := h.Slots[in].MaterialOffset()
+		to := from + c.h.Keyslots[slot].Area.Size
+		targets[slot] = byteRange{from, to}
+		switch {
+		case from < area.from:
+			return nil, fmt.Sprintf("the header, of two times %d bytes, takes the place of key slot %d", c.h.Size, in)
+		case to > area.to: // LUKS2 cannot have it there on the way
+			return nil, fmt.Sprintf("the place of key slot %d lies behind the area for key slots, which ends at byte %d", in, area.to)
+		}
+	}
+	moves, possible := planMoves(placesOf(c.h), targets, area)
+	if !possible {
+		return nil, "there is no room to move the key slots to their places: remove a key first"
+	}
+	return moves, ""
 }
 
 // notLUKS1 says what LUKS1 has no way to say, or "".
