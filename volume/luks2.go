@@ -15,9 +15,9 @@ import (
 
 // luks2Container is the container of a LUKS2 header.
 type luks2Container struct {
-	at    location
-	found *luks2.Found
-	h     *luks2.Header
+	at     location
+	h      *luks2.Header
+	copies [2]luks2.Copy // of the header, as they were found
 }
 
 // parseLUKS2 reads both copies of the header.
@@ -26,7 +26,7 @@ func parseLUKS2(at location) (*luks2Container, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &luks2Container{at, found, found.Header}, nil
+	return &luks2Container{at, found.Header, found.Copies}, nil
 }
 
 func (c *luks2Container) header() *Header {
@@ -110,7 +110,7 @@ var copyNames = [2]string{"primary", "secondary"}
 // to be good.
 func (c *luks2Container) copyFaults() []*FormatError {
 	var faults []*FormatError
-	for i, found := range c.found.Copies {
+	for i, found := range c.copies {
 		name := copyNames[i]
 		switch {
 		case found.Fault != nil:

@@ -26,7 +26,7 @@ func (c *luks2Container) parts() (used []byteRange, end int64, err error) {
 }
 
 func (c *luks2Container) restoreTo(at location, now container) (func() error, error) {
-	restored := &luks2Container{at, c.found, c.h}
+	restored := &luks2Container{at, c.h, c.copies}
 	if err := checkContainer(restored); err != nil {
 		return nil, err
 	}

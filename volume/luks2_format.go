@@ -82,5 +82,5 @@ func (d *luks2Draft) seal(ctx context.Context, s Store, key, passphrase []byte, 
 func (d *luks2Draft) save(s Store) error { return d.h.Save(s) }
 
 func (d *luks2Draft) container(at location) container {
-	return &luks2Container{at, &luks2.Found{Header: d.h}, d.h}
+	return &luks2Container{at: at, h: d.h}
 }

@@ -10,7 +10,7 @@ func (c *luks2Container) mend(func(*FormatError) bool) (mended []string, commit 
 	if err := c.validate(); err != nil {
 		return nil, nil, err
 	}
-	for i, found := range c.found.Copies {
+	for i, found := range c.copies {
 		if found.Fault != nil || found.Stale {
 			mended = append(mended, fmt.Sprintf("%s copy of the header at byte %d: written again from the other one", copyNames[i], found.Offset))
 		}
