@@ -101,3 +101,13 @@ func TestSpeedHere(t *testing.T) {
 		t.Errorf("md5: error is %v", err)
 	}
 }
+
+func TestSeconds(t *testing.T) {
+	for n, want := range map[float64]time.Duration{
+		0: 0, 1.5: 1500 * time.Millisecond, 86400: 24 * time.Hour, 1e30: 876000 * time.Hour, math.Inf(1): 876000 * time.Hour,
+	} {
+		if got := Seconds(n); got != want {
+			t.Errorf("%v: got %v, want %v", n, got, want)
+		}
+	}
+}

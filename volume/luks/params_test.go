@@ -2,8 +2,10 @@ package luks
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
+	"serpcrypt/cipher/modes"
 	"serpcrypt/kdf"
 )
 
@@ -34,5 +36,35 @@ func TestCheckIterations(t *testing.T) {
 		if err := CheckIterations("of a test", n); (err == nil) != want || err != nil && (!errors.As(err, &param) || param.Param != "of a test") {
 			t.Errorf("%d: %v, want allowed: %v", n, err, want)
 		}
+	}
+}
+
+func TestIsUUID(t *testing.T) {
+	const usual = "6ba7b811-9dad-11d1-80b4-00c04fd430c8"
+	for text, want := range map[string]bool{
+		usual: true, "6BA7B811-9DAD-11D1-80B4-00C04FD430C8": true,
+		"": false, "{" + usual + "}": false, "urn:uuid:" + usual: false, usual[1:] + "x": false, usual[1:]: false,
+	} {
+		if got := IsUUID(text); got != want {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestCheckSlotNumber(t *testing.T) {
+	for slot, want := range map[int]bool{-1: false, 0: true, 7: true, 8: false} {
+		if err := CheckSlotNumber(slot, 8); (err == nil) != want || err != nil && !errors.As(err, new(*ParamError)) {
+			t.Errorf("%d: %v, want allowed: %v", slot, err, want)
+		}
+	}
+}
+
+func TestReason(t *testing.T) {
+	_, err := modes.ParseSpec("serpent-ecb-plain")
+	if got := Reason(fmt.Errorf("x: %w", err)); got != "ecb takes no IV" {
+		t.Errorf("got %s", got)
+	}
+	if got := Reason(errors.New("something else")); got != "something else" {
+		t.Errorf("got %s", got)
 	}
 }
