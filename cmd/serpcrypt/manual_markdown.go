@@ -16,7 +16,7 @@ const lineBreak = "  \n"
 var (
 	markdownSpecial = regexp.MustCompile("[\\\\`*_<>&\\[\\]]")
 	// documentLink is a link from a document to another beside it.
-	documentLink = regexp.MustCompile(`\[[^\]]*\]\((\w+\.md)\)`)
+	documentLink = regexp.MustCompile(`\[[^\]]*\]\(([\w-]+\.md)\)`)
 )
 
 // escapeMarkdown makes text stand for itself.
