@@ -21,7 +21,6 @@ type Params struct {
 	KDF              string // of the key slot; PBKDF2
 	Iterations       int    // of PBKDF2, as UnlockSpeed.Iterations finds them
 	Argon2           Argon2Cost
-	DigestIterations int    // of PBKDF2 for the volume key's digest; DigestIterations(Iterations)
 	UUID             string // random
 	Label, Subsystem string // none; LUKS2 only
 	Slot             int    // key slot to use, from 0
@@ -40,8 +39,8 @@ const (
 // The digest takes one iteration for so many of a key slot, as with cryptsetup.
 const digestShare = 8
 
-// DigestIterations returns how many the volume key's digest takes by default, if
-// key slots take so many.
+// DigestIterations returns how many iterations of PBKDF2 the volume key's digest
+// takes in a new container, whose key slot takes so many.
 func DigestIterations(iterations int) int { return max(iterations/digestShare, kdf.MinIterations) }
 
 func (p Params) withDefaults() Params {
@@ -59,9 +58,6 @@ func (p Params) withDefaults() Params {
 	}
 	if p.Hash == "" {
 		p.Hash = DefaultHash
-	}
-	if p.DigestIterations == 0 {
-		p.DigestIterations = DigestIterations(p.Iterations)
 	}
 	return p
 }
@@ -90,9 +86,6 @@ func (p Params) newDraft(dataSize int64) (draft, error) {
 		return nil, luks.BadParam("key size", "%d bits are no whole bytes", p.KeyBits)
 	case p.VolumeKey != nil && len(p.VolumeKey) != p.KeyBits/8:
 		return nil, luks.BadParam("volume key", "%d bits, not %d", 8*len(p.VolumeKey), p.KeyBits)
-	}
-	if err := luks.CheckIterations("digest iterations", p.DigestIterations); err != nil {
-		return nil, err
 	}
 	switch p.Type {
 	case TypeLUKS1:

@@ -25,7 +25,7 @@ func TestFormatThenOpen(t *testing.T) {
 		{Cipher: "serpent-ctr-plain64", KeyBits: 128, Hash: "sha224"},
 		{Cipher: "serpent-lrw-benbi", KeyBits: 384},
 		{Cipher: "serpent-ecb", KeyBits: 256, Hash: "sha384"},
-		{PayloadOffset: 4040 * 512, UUID: "6ba7b810-9dad-11d1-80b4-00c04fd430c8", DigestIterations: 1234},
+		{PayloadOffset: 4040 * 512, UUID: "6ba7b810-9dad-11d1-80b4-00c04fd430c8"},
 	} {
 		p.Type, p.Iterations = TypeLUKS1, 1001
 		t.Run(fmt.Sprintf("%s-%d-%s,slot=%d", p.Cipher, p.KeyBits, p.Hash, p.Slot), func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestFormatThenOpen(t *testing.T) {
 			}
 			want := p.withDefaults()
 			if got := h.Cipher + "-" + h.Mode; got != strings.ToLower(want.Cipher) || 8*h.KeyBytes != want.KeyBits ||
-				h.Hash != strings.ToLower(want.Hash) || h.DigestIterations != want.DigestIterations {
+				h.Hash != strings.ToLower(want.Hash) || h.DigestIterations != DigestIterations(want.Iterations) {
 				t.Errorf("header is %+v, want %+v", h, want)
 			}
 			if p.UUID != "" && h.UUID != p.UUID || p.PayloadOffset != 0 && h.PayloadOffset != p.PayloadOffset {
@@ -94,12 +94,14 @@ func TestFormatThenOpen(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	got := Params{Iterations: 80000}.withDefaults()
-	want := Params{Type: TypeLUKS2, KDF: PBKDF2, Cipher: "serpent-xts-plain64", KeyBits: 512, Hash: "sha1", Iterations: 80000, DigestIterations: 10000}
+	want := Params{Type: TypeLUKS2, KDF: PBKDF2, Cipher: "serpent-xts-plain64", KeyBits: 512, Hash: "sha1", Iterations: 80000}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got := (Params{Iterations: 7999}).withDefaults().DigestIterations; got != 1000 {
-		t.Errorf("digest iterations %d, want the least of 1000", got)
+	for iterations, want := range map[int]int{80000: 10000, 7999: 1000, 0: 1000} {
+		if got := DigestIterations(iterations); got != want {
+			t.Errorf("beside %d iterations the digest takes %d, want %d", iterations, got, want)
+		}
 	}
 	size, err := MinSize(Params{Type: TypeLUKS1, Iterations: 1000})
 	if want := int64(4096*512 + 512); err != nil || size != want {
@@ -199,7 +201,6 @@ func TestFormatRefuses(t *testing.T) {
 		{"hash", func(p *Params) { p.Hash = "md5" }, 8 << 20, isHash},
 		{"no iterations", func(p *Params) { p.Iterations = 0 }, 8 << 20, isParam},
 		{"too few iterations", func(p *Params) { p.Iterations = 999 }, 8 << 20, isParam},
-		{"too few digest iterations", func(p *Params) { p.DigestIterations = 999 }, 8 << 20, isParam},
 		{"slot", func(p *Params) { p.Slot = 8 }, 8 << 20, isParam},
 		{"negative slot", func(p *Params) { p.Slot = -1 }, 8 << 20, isParam},
 		{"volume key", func(p *Params) { p.VolumeKey = make([]byte, 32) }, 8 << 20, isParam},

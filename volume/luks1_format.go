@@ -58,7 +58,7 @@ func (d *luks1Draft) clear(ctx context.Context, s Store) error {
 }
 
 func (d *luks1Draft) seal(ctx context.Context, s Store, key, passphrase []byte, p Params) error {
-	if err := d.h.SetDigest(ctx, key, p.DigestIterations); err != nil {
+	if err := d.h.SetDigest(ctx, key, DigestIterations(p.Iterations)); err != nil {
 		return err
 	}
 	slot, err := d.h.SealSlot(ctx, p.Slot, key, passphrase, p.Iterations)

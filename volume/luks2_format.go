@@ -69,7 +69,7 @@ func (d *luks2Draft) clear(ctx context.Context, s Store) error {
 }
 
 func (d *luks2Draft) seal(ctx context.Context, s Store, key, passphrase []byte, p Params) error {
-	if err := d.h.AddDigest(ctx, key, p.Hash, p.DigestIterations); err != nil {
+	if err := d.h.AddDigest(ctx, key, p.Hash, DigestIterations(p.Iterations)); err != nil {
 		return err
 	}
 	slot, err := d.h.SealSlot(ctx, p.Slot, key, passphrase, p.keyParams().luks2())
