@@ -20,7 +20,8 @@ type SealedSlot struct {
 
 // SealSlot encrypts the volume key for a free slot. It changes nothing yet.
 //
-// When ctx is done it returns the error of that, as kdf.Derive does.
+// When ctx is done it returns the error of that, as kdf.Derive does. Others are
+// luks.ErrSlotUsed and a *luks.ParamError.
 func (h *Header) SealSlot(ctx context.Context, slot int, key, passphrase []byte, iterations int) (*SealedSlot, error) {
 	if err := luks.CheckIterations("iterations", iterations); err != nil {
 		return nil, err

@@ -28,14 +28,6 @@ type SealedSlot struct {
 	material []byte // encrypted
 }
 
-// Slot returns the number of the slot.
-func (s *SealedSlot) Slot() int { return s.slot }
-
-// Area returns where the material is going to be, and how long it is, in bytes.
-func (s *SealedSlot) Area() (offset, size int64) {
-	return s.fields.Area.Offset, int64(len(s.material))
-}
-
 // SealSlot encrypts the volume key for a key slot, and for an area that is free
 // as long as the header does not change. It changes nothing yet.
 //

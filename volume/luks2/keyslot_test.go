@@ -137,9 +137,9 @@ func TestSlotStaysInItsArea(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := bytes.Clone(s.Bytes())
-	offset, size := sealed.Area()
-	if offset != area.Offset+area.Size || size != 64*4000 || sealed.Slot() != 7 {
-		t.Errorf("slot %d takes %d bytes from byte %d", sealed.Slot(), size, offset)
+	offset, size := sealed.fields.Area.Offset, int64(len(sealed.material))
+	if offset != area.Offset+area.Size || size != 64*4000 || sealed.slot != 7 {
+		t.Errorf("slot %d takes %d bytes from byte %d", sealed.slot, size, offset)
 	}
 	if err := h.WriteSlot(s, sealed); err != nil {
 		t.Fatal(err)
