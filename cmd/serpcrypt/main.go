@@ -35,6 +35,7 @@ func main() { os.Exit(run(os.Args)) }
 
 // run does what the command line asks for and returns the exit code.
 func run(args []string) int {
+	keepInherited()
 	ctx, stop := untilSignal()
 	defer stop()
 	app := newApp()
