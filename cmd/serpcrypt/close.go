@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,17 +72,36 @@ func runClose(c *cli.Context) error {
 		}
 		found = chosen
 	}
+	errs = append(errs, closeAll(c.Context, found, c.Bool("lazy"))...)
+	return reportAllButLast(errs)
+}
+
+// closeAll closes containers, the last first. One that is busy is tried again when
+// another has been closed, which may have been inside of it.
+func closeAll(ctx context.Context, open []openContainer, lazy bool) []error {
+	var busy []openContainer
+	var errs, busyErrs []error
 	done := make(map[string]bool) // it may be named twice
-	for _, f := range found {
+	for _, f := range slices.Backward(open) {
 		if done[f.entry.path] {
 			continue
 		}
+		if ctx.Err() != nil {
+			break
+		}
 		done[f.entry.path] = true
-		if err := f.close(c.Context, c.Bool("lazy")); err != nil {
+		err := f.close(ctx, lazy)
+		if code, _ := explain(err); code == exitBusy {
+			busy, busyErrs = append(busy, f), append(busyErrs, err)
+		} else if err != nil {
 			errs = append(errs, err)
 		}
 	}
-	return reportAllButLast(errs)
+	if len(busy) > 0 && len(busy) < len(done) {
+		slices.Reverse(busy)
+		busyErrs = closeAll(ctx, busy, lazy)
+	}
+	return append(errs, busyErrs...)
 }
 
 func refuseOpening(opening []openContainer) (errs []error) {
@@ -117,7 +137,7 @@ func (f openContainer) close(ctx context.Context, lazy bool) error {
 	case !life.alive():
 		return f.closeDead()
 	}
-	syncErr, err := f.unmount(lazy)
+	syncErr, err := f.unmount(ctx, lazy)
 	if err != nil {
 		return err
 	}
@@ -144,7 +164,7 @@ func notClosedProperly(container, why string) error {
 }
 
 // unmount unmounts what people see; the server notices and does the rest.
-func (f openContainer) unmount(lazy bool) (syncErr, err error) {
+func (f openContainer) unmount(ctx context.Context, lazy bool) (syncErr, err error) {
 	outer, err := f.entry.outerMount(f.state)
 	if err != nil {
 		return nil, err
@@ -156,16 +176,20 @@ func (f openContainer) unmount(lazy bool) (syncErr, err error) {
 	case "": // the volume as it is
 	case driverKernel:
 		// The kernel tells of failed writes here, and not when it unmounts.
-		syncErr = syncFileSystem(f.state.MountPoint)
+		_, syncErr = runApart(ctx, syncName, "--", f.state.MountPoint)
 	default:
-		if err := unix.Statfs(f.state.MountPoint, new(unix.Statfs_t)); errors.Is(err, unix.ENOTCONN) {
+		err := untilDone(ctx, func() error { return unix.Statfs(f.state.MountPoint, new(unix.Statfs_t)) })
+		if errors.Is(err, unix.ENOTCONN) {
 			syncErr = fmt.Errorf("%s died", f.state.Driver)
 		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	// Desktops look into new mounts for a moment.
 	const attempts, pause = 4, 100 * time.Millisecond
 	for attempt := 1; ; attempt++ {
-		err = f.entry.unmountOuter(f.state, lazy)
+		err = f.entry.unmountOuterApart(ctx, f.state, lazy)
 		if !errors.Is(err, unix.EBUSY) || attempt == attempts {
 			break
 		}

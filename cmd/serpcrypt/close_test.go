@@ -87,6 +87,36 @@ func exitsWith(cmd *exec.Cmd, want int) error {
 	return nil
 }
 
+// TestCloseInterrupted: a server that hangs is no trap for who closes.
+func TestCloseInterrupted(t *testing.T) {
+	s := newClosable(t)
+	for _, lazy := range []string{"--lazy=false", "--lazy"} {
+		s.run("serpcrypt", "open", "-d", "key", "box.luks", "box")
+		s.run("sh", "-c", "echo hello > box/file") // it has to be written back
+		server := s.server()
+		if err := syscall.Kill(server, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		goOn := func() { _ = syscall.Kill(server, syscall.SIGCONT) }
+		t.Cleanup(goOn)
+		cmd := s.start("serpcrypt", "close", lazy, "box")
+		time.Sleep(time.Second)
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		hung := time.AfterFunc(20*time.Second, goOn)
+		if err := exitsWith(cmd, exitSignal+int(syscall.SIGINT)); err != nil {
+			t.Error(err)
+		}
+		if !hung.Stop() {
+			t.Errorf("%s: it does not stop waiting", lazy)
+		}
+		goOn()
+		s.run("serpcrypt", "close", "box")
+		s.nothingLeft()
+	}
+}
+
 // TestCloseWhileOpening: it is not open yet, and neither closed.
 func TestCloseWhileOpening(t *testing.T) {
 	s := newOpenSession(t)

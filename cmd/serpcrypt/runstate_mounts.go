@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -43,9 +44,10 @@ func (e runEntry) unmountOuter(s openState, lazy bool) error {
 	return e.unmountOuterBy(s, lazy, fusefs.Unmount)
 }
 
-// unmountOuterApart is unmountOuter for the server of the volume.
-func (e runEntry) unmountOuterApart(s openState, lazy bool) error {
-	return e.unmountOuterBy(s, lazy, unmountApart)
+// unmountOuterApart is unmountOuter for those who must not wait for the server of
+// the volume, or for longer than ctx.
+func (e runEntry) unmountOuterApart(ctx context.Context, s openState, lazy bool) error {
+	return e.unmountOuterBy(s, lazy, func(dir string, lazy bool) error { return unmountApart(ctx, dir, lazy) })
 }
 
 func (e runEntry) unmountOuterBy(s openState, lazy bool, unmount func(dir string, lazy bool) error) error {

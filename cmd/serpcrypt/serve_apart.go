@@ -17,7 +17,8 @@ import (
 // be interrupted meanwhile. The server of a volume must never wait so for itself:
 // killed, it would not end, as its other threads, which serve, would be gone. The
 // file system would be stuck with it until the system is started anew. Whoever has
-// others wait would be no better off. So other processes do such work.
+// others wait would be no better off, and neither would a person who wants to stop
+// waiting. So other processes do such work.
 
 const (
 	spaceName   = "space"
@@ -97,11 +98,11 @@ func apartError(exit *exec.ExitError) error {
 	return err
 }
 
-func unmountApart(dir string, lazy bool) error {
+func unmountApart(ctx context.Context, dir string, lazy bool) error {
 	args := []string{"--", dir}
 	if lazy {
 		args = append([]string{"--lazy"}, args...)
 	}
-	_, err := runApart(context.Background(), unmountName, args...)
+	_, err := runApart(ctx, unmountName, args...)
 	return err
 }

@@ -109,13 +109,13 @@ func TestRunApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	if err := unmountApart(dir, false); !errors.Is(err, unix.EBUSY) {
+	if err := unmountApart(t.Context(), dir, false); !errors.Is(err, unix.EBUSY) {
 		t.Errorf("unmount in use: %v, want %v", err, unix.EBUSY)
 	}
-	if err := unmountApart(dir, true); err != nil {
+	if err := unmountApart(t.Context(), dir, true); err != nil {
 		t.Errorf("lazy unmount: %v", err)
 	}
-	if err := unmountApart(dir, false); err == nil || errors.Is(err, unix.EBUSY) {
+	if err := unmountApart(t.Context(), dir, false); err == nil || errors.Is(err, unix.EBUSY) {
 		t.Errorf("unmount of nothing: %v", err)
 	}
 }

@@ -126,7 +126,7 @@ func (s *server) unmountIdle() error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := s.entry.unmountOuterApart(s.state, false); err != nil {
+	if err := s.entry.unmountOuterApart(context.Background(), s.state, false); err != nil {
 		return err
 	}
 	if syncErr != nil {

@@ -133,7 +133,7 @@ func (s *server) unmountWithin(limit time.Duration, lazy bool) (done bool) {
 	pause := firstPause
 	for deadline := time.Now().Add(limit); ; pause = min(2*pause, longestPause/5) {
 		if !s.state.Raw {
-			if err := s.entry.unmountOuterApart(s.state, lazy); !errors.Is(err, unix.EBUSY) {
+			if err := s.entry.unmountOuterApart(context.Background(), s.state, lazy); !errors.Is(err, unix.EBUSY) {
 				s.note(err)
 			}
 		}
