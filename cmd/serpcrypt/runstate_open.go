@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -97,7 +98,8 @@ func (e runEntry) load() (*openContainer, error) {
 // matchOpen returns the open containers that name, the path of a mount point,
 // a container or a loop device, stands for.
 func matchOpen(found []openContainer, name string) ([]openContainer, error) {
-	path, err := resolvePath(name)
+	path, err := answerOf(func() (string, error) { return resolvePath(name) })
+	stuck := errors.Is(err, context.DeadlineExceeded)
 	if err != nil {
 		path = name
 	}
@@ -107,7 +109,7 @@ func matchOpen(found []openContainer, name string) ([]openContainer, error) {
 			matches = append(matches, f)
 		}
 	}
-	if len(matches) == 0 {
+	if len(matches) == 0 && !stuck {
 		matches = sameFile(found, name)
 	}
 	if len(matches) == 0 {
@@ -120,13 +122,16 @@ func notOpen(name string) error { return failf(exitBad, hintBusy, "%s is not ope
 
 // sameFile finds a container by another name of the same file.
 func sameFile(found []openContainer, name string) []openContainer {
-	info, err := os.Stat(name)
+	stat := func(path string) (os.FileInfo, error) {
+		return answerOf(func() (os.FileInfo, error) { return os.Stat(path) })
+	}
+	info, err := stat(name)
 	if err != nil || info.IsDir() {
 		return nil
 	}
 	var matches []openContainer
 	for _, f := range found {
-		if other, err := os.Stat(f.state.Container); err == nil && os.SameFile(info, other) {
+		if other, err := stat(f.state.Container); err == nil && os.SameFile(info, other) {
 			matches = append(matches, f)
 		}
 	}

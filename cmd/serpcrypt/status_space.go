@@ -11,8 +11,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience is how long status waits for an answer about free space.
+// patience is how long who asks about what is open waits for an answer of those who
+// may be stuck.
 const patience = 3 * time.Second
+
+// answerOf asks what may never be answered, and then gives up.
+func answerOf[T any](ask func() (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	answers := make(chan T, 1)
+	err := untilDone(ctx, func() error {
+		answer, err := ask()
+		answers <- answer
+		return err
+	})
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return <-answers, nil
+}
 
 // space is how full a file system is.
 type space struct {
@@ -63,10 +81,10 @@ func (f openContainer) innerSpace() *space {
 // diskBytes returns what the container takes of its disk, or nil if that is
 // unknown or, as with a block device, makes no sense.
 func (f openContainer) diskBytes() *int64 {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	var s unix.Stat_t
-	err := untilDone(ctx, func() error { return unix.Stat(f.state.Container, &s) })
+	s, err := answerOf(func() (s unix.Stat_t, err error) {
+		err = unix.Stat(f.state.Container, &s)
+		return s, err
+	})
 	if err != nil || s.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil
 	}
