@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"serpcrypt/internal/fsprobe"
 	"serpcrypt/internal/newfile"
 	"serpcrypt/volume"
 )
@@ -70,6 +71,9 @@ func runExport(c *cli.Context) error {
 		return err
 	}
 	defer v.Close()
+	if err := warnOfUnfinished(v); err != nil {
+		return err
+	}
 	p := newProgress("exporting")
 	err = out.take(c.Context, v, c.Bool("sparse"), p.update)
 	p.finish()
@@ -90,6 +94,16 @@ func runExport(c *cli.Context) error {
 		infof("Wrote %s to %s", formatExactly(v.Size()), dest)
 	}
 	return nil
+}
+
+// warnOfUnfinished tells of an import that has not been finished. What there is may be
+// wanted all the same.
+func warnOfUnfinished(v *volume.Volume) error {
+	found, err := fsprobe.Probe(v)
+	if err == nil && found != nil && found.Name == fsprobe.UnfinishedImport {
+		warnf("%s", unfinishedText)
+	}
+	return err
 }
 
 // destination is where plaintext goes: standard output, or a new file that

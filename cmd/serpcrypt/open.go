@@ -20,6 +20,8 @@ import (
 const (
 	hintRaw        = "open it with --raw to get at the plaintext as one file"
 	hintAnotherDir = "choose another folder, or make one with mkdir"
+
+	unfinishedText = "an import into it was not finished"
 )
 
 func openCommand() *cli.Command {
@@ -235,11 +237,10 @@ func (o *opening) lookInside(file *container, key *volume.Key) (err error) {
 		warnf("%s", what)
 	}
 	if found != nil && found.Name == fsprobe.UnfinishedImport {
-		what := "an import into it was not finished"
 		if !o.state.Raw {
-			return failf(exitBad, "import again", "%s: %s", o.container, what)
+			return failf(exitBad, "import again", "%s: %s", o.container, unfinishedText)
 		}
-		warnf("%s", what)
+		warnf("%s", unfinishedText)
 	}
 	if o.state.Raw {
 		return nil
