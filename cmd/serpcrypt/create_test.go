@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -58,4 +60,23 @@ func TestCreateHeedsEachSync(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestCreateWithoutProc makes containers where there is no /proc, as in a jail.
+func TestCreateWithoutProc(t *testing.T) {
+	needNamespaces(t)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "key"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, create := range []string{"create", "create -q --force"} {
+		words := inNamespace(dir, "mount -t tmpfs none /proc && serpcrypt "+create+" --size 3M --pbkdf-force-iterations 1000 -d key box")
+		cmd := exec.Command(words[0], words[1:]...)
+		cmd.Dir = dir
+		runCommand(t, cmd).must(t, exitOK)
+		if got := names(t, dir); got != "box key" {
+			t.Errorf("%s: there are %s, want box and key", create, got)
+		}
+	}
+	serpcrypt(t, "", "verify", "-d", filepath.Join(dir, "key"), filepath.Join(dir, "box")).must(t, exitOK)
 }

@@ -28,7 +28,12 @@ func Create(path string) (*File, error) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	switch {
 	case err == nil:
-		return &File{File: os.NewFile(uintptr(fd), path), path: path}, nil
+		f := &File{File: os.NewFile(uintptr(fd), path), path: path}
+		if _, err := os.Lstat(f.procPath()); err != nil { // as in a jail, and it could not get a name
+			f.Close()
+			return createHidden(path)
+		}
+		return f, nil
 	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EISDIR), errors.Is(err, unix.EINVAL):
 		return createHidden(path)
 	}
@@ -45,8 +50,8 @@ func CreateNameless(folder string) (*File, error) {
 	return f, err
 }
 
-// createHidden is Create for file systems that know no unnamed files: the file has
-// a hidden name until it is published.
+// createHidden is Create for file systems that know no unnamed files, and where there
+// is no /proc: the file has a hidden name until it is published.
 func createHidden(path string) (*File, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), hiddenName(path, "*"))
 	if err != nil {
@@ -110,7 +115,7 @@ func (f *File) link(path string) error {
 			}
 		}
 	} else {
-		err = unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(int(f.Fd())), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+		err = unix.Linkat(unix.AT_FDCWD, f.procPath(), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
 	}
 	if err != nil {
 		return &fs.PathError{Op: "create", Path: path, Err: err}
@@ -118,6 +123,9 @@ func (f *File) link(path string) error {
 	f.temporary = ""
 	return nil
 }
+
+// procPath is the path by which a file without a name can be reached.
+func (f *File) procPath() string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
 // linkHidden links the file to a hidden name that nobody has yet.
 func (f *File) linkHidden() (string, error) {
