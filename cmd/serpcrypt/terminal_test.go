@@ -40,7 +40,9 @@ func expect(t *testing.T, person *os.File, want string) string {
 	t.Helper()
 	var seen []byte
 	for !bytes.HasSuffix(seen, []byte(want)) {
-		person.SetReadDeadline(time.Now().Add(10 * time.Second))
+		if !readable(t, person, 10*time.Second) {
+			t.Fatalf("the terminal shows %q, and no %q", seen, want)
+		}
 		buf := make([]byte, 256)
 		n, err := person.Read(buf)
 		if err != nil {
@@ -49,6 +51,35 @@ func expect(t *testing.T, person *os.File, want string) string {
 		seen = append(seen, buf[:n]...)
 	}
 	return string(seen)
+}
+
+// readable waits until there is something to read. A terminal knows no deadlines: it
+// may be read by the kernel's waiting alone.
+func readable(t *testing.T, f *os.File, limit time.Duration) bool {
+	t.Helper()
+	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
+	for deadline := time.Now().Add(limit); ; {
+		n, err := unix.Poll(fds, int(max(0, time.Until(deadline)).Milliseconds()))
+		if err == nil {
+			return n > 0
+		}
+		if err != unix.EINTR {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestReadable(t *testing.T) {
+	person, program := openPty(t)
+	if readable(t, person, 10*time.Millisecond) {
+		t.Error("there is something to read on a new terminal")
+	}
+	if _, err := io.WriteString(program.out, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if !readable(t, person, 10*time.Second) {
+		t.Error("what is written cannot be read")
+	}
 }
 
 func TestReadSecret(t *testing.T) {

@@ -3,6 +3,7 @@ package sha1
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -57,6 +58,20 @@ func schedule(block []byte) (b []byte) {
 	return b
 }
 
+// partsOf returns which parts of the secrets are in memory.
+func partsOf(memory []byte, secrets map[string][]byte) (found []string) {
+	for what, secret := range secrets {
+		for _, form := range [][]byte{secret, swapWords(secret)} {
+			for i := 0; i+16 <= len(form); i += 16 {
+				if bytes.Contains(memory, form[i:i+16]) {
+					found = append(found, fmt.Sprintf("byte %d of %s", i, what))
+				}
+			}
+		}
+	}
+	return found
+}
+
 // TestStackWiped looks for parts of the message, of the schedule and of hash
 // values on the stack.
 func TestStackWiped(t *testing.T) {
@@ -78,20 +93,23 @@ func TestStackWiped(t *testing.T) {
 		var sum [Size]byte
 		for name, do := range map[string]func(){
 			"sum":   func() { sumKernel(k, &sum, message) },
-			"Write": func() { h.Write(message[:70]); h.Write(message[70:]) },
+			"Write": func() { h.Reset(); h.Write(message[:70]); h.Write(message[70:]) },
 			"Sum":   func() { h.Sum(sum[:0]) },
 		} {
-			deepStack()
-			do()
-			stackBelow(left)
-			for what, secret := range secrets {
-				for _, form := range [][]byte{secret, swapWords(secret)} {
-					for i := 0; i+16 <= len(form); i += 16 {
-						if bytes.Contains(left[:], form[i:i+16]) {
-							t.Errorf("%v, %s: byte %d of %s is on the stack", k, name, i, what)
-						}
-					}
-				}
+			look := func() []string {
+				deepStack()
+				do()
+				stackBelow(left)
+				return partsOf(left[:], secrets)
+			}
+			// The runtime may interrupt what is under way, and keeps the registers
+			// there meanwhile. That does not happen every time.
+			found := look()
+			for try := 1; try < 5 && len(found) > 0; try++ {
+				found = look()
+			}
+			for _, part := range found {
+				t.Errorf("%v, %s: %s is on the stack", k, name, part)
 			}
 		}
 		if got := h.Sum(nil); !bytes.Equal(got, sum[:]) {
