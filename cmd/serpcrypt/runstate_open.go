@@ -168,16 +168,16 @@ func (f openContainer) unmounted() bool {
 // whereOpen returns where the container at path is open, as far as this user can
 // see, or "". What goes wrong on the way only makes the message shorter.
 func whereOpen(path string) string {
-	container, err := resolvePath(path)
-	if err != nil {
-		return ""
-	}
 	found, err := findOpen()
 	if err != nil {
 		return ""
 	}
-	for _, f := range found {
-		if f.state.Container == container && f.alive {
+	matches, err := matchOpen(found, path)
+	if err != nil {
+		return ""
+	}
+	for _, f := range matches {
+		if f.alive {
 			return f.state.MountPoint
 		}
 	}
