@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -24,6 +25,7 @@ const (
 type driver struct {
 	program     string
 	packageName string // in Debian, where it is another
+	unpackaged  string // a system in use that has no package of it
 	fileSystems []string
 	options     []string
 	private     string // option without which it lets other users in
@@ -43,7 +45,7 @@ var drivers = []driver{
 	// It says itself that writing is an experiment; and it does not pass syncs on.
 	{program: "fusefat", fileSystems: []string{"vfat"}, readOnly: true, nameless: true},
 	{program: "squashfuse", fileSystems: []string{"squashfs"}, readOnly: true, nameless: true},
-	{program: "erofsfuse", fileSystems: []string{"erofs"}, readOnly: true, nameless: true},
+	{program: "erofsfuse", unpackaged: "Debian 12", fileSystems: []string{"erofs"}, readOnly: true, nameless: true},
 }
 
 // findDriver returns the driver for a file system, or nil.
@@ -113,10 +115,11 @@ func (d *driver) missing(allowOther bool) (hint string) {
 }
 
 func (d *driver) install() string {
-	if d.packageName != "" {
-		return hintInstall(d.packageName)
+	hint := hintInstall(cmp.Or(d.packageName, d.program))
+	if d.unpackaged != "" {
+		hint += "; " + d.unpackaged + " has no package of it"
 	}
-	return hintInstall(d.program)
+	return hint
 }
 
 // showPlaintext makes this what --raw does, and says why.

@@ -293,3 +293,15 @@ func TestSetuidDriver(t *testing.T) {
 		t.Errorf("it prints\n%s", o.stdout)
 	}
 }
+
+func TestInstallHint(t *testing.T) {
+	for fileSystem, want := range map[string]string{
+		"ext4":  "install it (Debian, Ubuntu: apt-get install fuse2fs)",
+		"exfat": "install it (Debian, Ubuntu: apt-get install exfat-fuse)",
+		"erofs": "install it (Debian, Ubuntu: apt-get install erofsfuse); Debian 12 has no package of it",
+	} {
+		if hint := findDriver(fileSystem).install(); hint != want {
+			t.Errorf("%s: %q, want %q", fileSystem, hint, want)
+		}
+	}
+}
