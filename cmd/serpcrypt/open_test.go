@@ -232,8 +232,21 @@ func nothingLeft(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// stopped reports whether all threads of a process are stopped.
+func stopped(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, path := range threads {
+		text, err := os.ReadFile(path)
+		_, state, _ := strings.Cut(string(text), ") ") // behind the name (proc_pid_stat(5))
+		if err == nil && !strings.HasPrefix(state, "T") {
+			return false
+		}
+	}
+	return len(threads) > 0
+}
+
 // signalserver TERM|KILL|HUP|STOP|CONT MOUNTPOINT sends the server a signal. After KILL it
-// waits until the server is dead.
+// waits until the server is dead, after STOP until it is stopped.
 func signalServer(ts *testscript.TestScript, neg bool, args []string) {
 	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "HUP": syscall.SIGHUP, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
 	if neg || len(args) != 2 || signals[args[0]] == 0 {
@@ -248,6 +261,11 @@ func signalServer(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		ts.Check(syscall.Kill(state.PID, signals[args[0]]))
 		for args[0] == "KILL" && e.alive() {
+			time.Sleep(time.Millisecond)
+		}
+		// A thread that still takes a request and then stops leaves whoever has made it
+		// waiting, even to be killed.
+		for args[0] == "STOP" && !stopped(state.PID) {
 			time.Sleep(time.Millisecond)
 		}
 		return
