@@ -31,7 +31,16 @@ import (
 // version is set by the linker: -ldflags "-X main.version=1.2.3".
 var version string
 
-func main() { os.Exit(run(os.Args)) }
+func main() { os.Exit(start(os.Args)) }
+
+// start does what the program is for under the name by which it was started, and
+// returns the exit code.
+func start(args []string) int {
+	if isMountHelper(args) {
+		return runMountHelper(args[1:])
+	}
+	return run(args)
+}
 
 // run does what the command line asks for and returns the exit code.
 func run(args []string) int {

@@ -23,7 +23,8 @@ import (
 func TestMain(m *testing.M) {
 	stopIgnoringSignals()
 	testscript.Main(m, map[string]func(){
-		"serpcrypt":     func() { os.Exit(run(os.Args)) },
+		"serpcrypt":     func() { os.Exit(start(os.Args)) },
+		mountHelperName: func() { os.Exit(start(os.Args)) },
 		faultfs.Program: func() { os.Exit(faultfs.Main()) },
 	})
 }
