@@ -1,6 +1,6 @@
 # Each target is one command; `make help` lists them.
 
-.PHONY: build quickstart test test-i386 test-dmcrypt test-fio soak bench bench-peers plots generate man install uninstall clean help
+.PHONY: build quickstart test test-i386 test-dmcrypt test-fio soak bench bench-peers plots generate man install uninstall deb rpm apk tarball test-packages clean help
 .DEFAULT_GOAL := build
 
 PREFIX ?= /usr/local
@@ -45,14 +45,24 @@ man: build ## write the manual and the shells' completions into build/share
 
 install: man ## install into $(PREFIX), /usr/local unless told otherwise
 	install -D -m 755 bin/serpcrypt "$(DESTDIR)$(PREFIX)/bin/serpcrypt"
+	install -d "$(DESTDIR)$(PREFIX)/sbin"
+	ln -sf ../bin/serpcrypt "$(DESTDIR)$(PREFIX)/sbin/mount.serpcrypt"
 	find build/share -type f -printf '%P\n' | xargs -I{} install -D -m 644 build/share/{} "$(DESTDIR)$(PREFIX)/share/{}"
+	find packaging/systemd -type f -printf '%P\n' | xargs -I{} install -D -m 644 packaging/systemd/{} "$(DESTDIR)$(PREFIX)/lib/systemd/{}"
 
 uninstall: man ## remove what make install has put there
-	rm -f "$(DESTDIR)$(PREFIX)/bin/serpcrypt"
+	rm -f "$(DESTDIR)$(PREFIX)/bin/serpcrypt" "$(DESTDIR)$(PREFIX)/sbin/mount.serpcrypt"
 	find build/share -type f -printf '%P\n' | xargs -I{} rm -f "$(DESTDIR)$(PREFIX)/share/{}"
+	find packaging/systemd -type f -printf '%P\n' | xargs -I{} rm -f "$(DESTDIR)$(PREFIX)/lib/systemd/{}"
+
+deb rpm apk tarball: ## make a package of the commit in dist
+	@packaging/build.sh $@
+
+test-packages: ## make all packages twice and compare, install them and boot with them
+	@scripts/test-packages.sh
 
 clean: ## remove what was built
-	rm -rf bin build
+	rm -rf bin build dist
 
 help: ## this list
-	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 15
+	@sed -n 's/^\([a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 22

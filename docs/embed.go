@@ -1,8 +1,12 @@
-// Package docs has the documents that the program takes along: format.md is a
-// page of its manual.
+// Package docs has the documents that the program takes along: each is a page of
+// its manual.
 package docs
 
 import _ "embed"
 
-//go:embed format.md
-var Format string
+var (
+	//go:embed format.md
+	Format string
+	//go:embed boot.md
+	Boot string
+)

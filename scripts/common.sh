@@ -80,10 +80,10 @@ need_fuse() {
 		die "there is no /etc/mtab, which fusermount3 reads" "as root: ln -s ../proc/self/mounts /etc/mtab"
 }
 
-# build makes bin/serpcrypt, one static file.
+# build [FILE [LINKER-FLAGS]] makes bin/serpcrypt, or FILE: one static file.
 build() {
 	local version
-	version=$(git describe --tags --always --dirty 2>/dev/null) || version=
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-X main.version=$version" \
-		-o bin/serpcrypt ./cmd/serpcrypt
+	version=$(git describe --tags --always --dirty --abbrev=12 2>/dev/null) || version=
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "${2:-} -X main.version=$version" \
+		-o "${1:-bin/serpcrypt}" ./cmd/serpcrypt
 }

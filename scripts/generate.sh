@@ -11,11 +11,11 @@ if [ "${1:-}" != -check ]; then
 fi
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-tar -c --exclude=./.git --exclude=./bin --exclude=./build . | tar -x -C "$copy"
+tar -c --exclude=./.git --exclude=./bin --exclude=./build --exclude=./dist . | tar -x -C "$copy"
 (
 	cd "$copy"
 	generated=$(grep -rlE '^// Code generated .* DO NOT EDIT\.$' --include='*.go' --include='*.s' .)
 	rm $generated
 	go generate ./...
 )
-diff -r --exclude=.git --exclude=bin --exclude=build . "$copy" || die "generated files are not what make generate writes"
+diff -r --exclude=.git --exclude=bin --exclude=build --exclude=dist . "$copy" || die "generated files are not what make generate writes"

@@ -27,6 +27,7 @@ var notRun = map[string]string{
 	"make test":                    isThisTest,
 	"make test-i386":               emulates,
 	"make test-dmcrypt":            emulates,
+	"make test-packages":           "makes a chroot and boots it, for minutes",
 	"cryptsetup open box.luks box": needsDMCrypt,
 	"mount /dev/mapper/box /mnt":   needsDMCrypt,
 	"umount /mnt":                  needsDMCrypt,
@@ -51,6 +52,7 @@ type docSettings struct {
 	programs     []string // that have to be installed
 	inRepository bool     // they run in a copy of the repository
 	mounts       bool
+	runBy        string // a script that runs them instead, where they can be
 }
 
 // onBusyMachine: qemu-img fails now and then where others keep the processor busy.
@@ -69,6 +71,7 @@ var docSettingsOf = map[string]docSettings{
 		programs:     []string{"make", "go"},
 		inRepository: true,
 	},
+	"docs/boot.md": {runBy: "scripts/test-packages.sh"}, // in a machine that boots with systemd
 	"docs/interop.md": {
 		prepare:  passphraseFile + onBusyMachine + "serpcrypt create -q --size 32M --key-file passphrase.txt --pbkdf-force-iterations 1000 box.luks",
 		programs: []string{"cryptsetup", "qemu-img"},
@@ -114,7 +117,7 @@ func walkRepository(visit func(path string) error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (path == ".git" || path == "bin" || path == "build"):
+		case d.IsDir() && (path == ".git" || path == "bin" || path == "build" || path == "dist"):
 			return fs.SkipDir
 		case d.Type().IsRegular() && path != ".git": // as it is in a worktree
 			return visit(path)
@@ -140,6 +143,13 @@ func TestDocs(t *testing.T) {
 			}
 		}
 		if len(commands) == 0 {
+			continue
+		}
+		if script := docSettingsOf[doc].runBy; script != "" {
+			text, err := os.ReadFile(filepath.Join(repository, script))
+			if err != nil || !strings.Contains(string(text), doc) {
+				t.Errorf("%s does not run the commands of %s (%v)", script, doc, err)
+			}
 			continue
 		}
 		t.Run(doc, func(t *testing.T) {
@@ -288,7 +298,7 @@ func TestDocsNameWhatIsThere(t *testing.T) {
 	}
 }
 
-var pathLike = regexp.MustCompile(`^(?:cipher|cmd|docs|hash|internal|kdf|scripts|test|testdata|volume)/[\w./-]+$`)
+var pathLike = regexp.MustCompile(`^(?:cipher|cmd|docs|hash|internal|kdf|packaging|scripts|test|testdata|volume)/[\w./-]+$`)
 
 // spanFault says what is wrong with a piece of code, and whether it is of a kind
 // of which that can be told.
@@ -299,7 +309,7 @@ func spanFault(text, makefile string) (fault string, applies bool) {
 	case len(words) == 0:
 		return "", false
 	case words[0] == "make" && len(words) > 1:
-		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(words[1]) + `:`).MatchString(makefile) {
+		if !regexp.MustCompile(`(?m)^(?:[a-z0-9-]+ )*` + regexp.QuoteMeta(words[1]) + `[ :]`).MatchString(makefile) {
 			return "the Makefile has no such target", true
 		}
 		return "", true

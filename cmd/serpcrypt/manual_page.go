@@ -26,7 +26,8 @@ type manPage struct {
 
 func (p *manPage) path() string { return fmt.Sprintf("man/man%d/%s.%d", p.section, p.name, p.section) }
 
-// manPages returns the pages of the program, of its commands, and of the format.
+// manPages returns the pages of the program, of its commands, of the mount helper,
+// and of what they have to do with.
 func manPages(app *cli.App) ([]*manPage, error) {
 	page, err := programPage(app)
 	pages := []*manPage{page}
@@ -36,7 +37,14 @@ func manPages(app *cli.App) ([]*manPage, error) {
 			pages = append(pages, page)
 		}
 	}
-	return append(pages, formatPage(app)), err
+	if err != nil {
+		return nil, err
+	}
+	page, err = mountPage(app)
+	return append(pages, page,
+		documentPage(app, "format", 5, "the format of a container on disk", docs.Format, "**cryptsetup**(8)"),
+		documentPage(app, "boot", 7, "containers opened at boot and at login", docs.Boot, "**mount.serpcrypt**(8), **systemd.exec**(5), **systemd-creds**(1)"),
+	), err
 }
 
 func newManPage(app *cli.App, name string, section int, about string) *manPage {
@@ -128,12 +136,40 @@ func (p *manPage) addEnd(text *manualText, seeAlso, description string) {
 	p.add("SEE ALSO", seeAlso+text.sections["SEE ALSO"])
 }
 
-// formatPage is docs/format.md as a page.
-func formatPage(app *cli.App) *manPage {
-	p := newManPage(app, app.Name+"-format", 5, "the format of a container on disk")
-	_, text, _ := strings.Cut(docs.Format, "\n")
+// mountPage is about the program as a mount helper.
+func mountPage(app *cli.App) (*manPage, error) {
+	text, err := readManualText(mountHelperName)
+	if err != nil {
+		return nil, err
+	}
+	p := newManPage(app, mountHelperName, 8, "mount a container, started by mount")
+	p.add("SYNOPSIS", "**mount** -t serpcrypt [-o *OPTIONS*] *CONTAINER* *MOUNTPOINT*"+lineBreak+synopsis(mountHelperName, mountHelperUsage))
+	p.add("DESCRIPTION", text.description)
+	var terms []manTerm
+	for _, flag := range mountFlags() {
+		names, usage, _ := strings.Cut(flag.String(), "\t")
+		name, _, _ := strings.Cut(strings.TrimPrefix(names, "--"), ", ")
+		name, value, hasValue := strings.Cut(name, " ")
+		term := "**" + name + "**"
+		if hasValue {
+			term += "=*" + value + "*"
+		}
+		terms = append(terms, manTerm{term, usage})
+	}
+	terms = append(terms, manTerm{"**ro**", "allow no changes"})
+	p.add("OPTIONS", definitions(terms)+"\nThese are the flags of "+reference("serpcrypt-open", 1)+
+		". **keyfile** is another name for **key-file**, and **allow_other** for **allow-other**. Other options are for the file system inside.")
+	p.add("EXIT STATUS", text.sections["EXIT STATUS"])
+	p.add("SEE ALSO", text.sections["SEE ALSO"])
+	return p, nil
+}
+
+// documentPage is a document as a page, named after the program.
+func documentPage(app *cli.App, name string, section int, about, text, seeAlso string) *manPage {
+	p := newManPage(app, app.Name+"-"+name, section, about)
+	_, text, _ = strings.Cut(text, "\n")
 	p.add("DESCRIPTION", documentLink.ReplaceAllString(text, "docs/$1"))
-	p.add("SEE ALSO", reference(app.Name, 1)+", **cryptsetup**(8)")
+	p.add("SEE ALSO", reference(app.Name, 1)+", "+seeAlso)
 	return p
 }
 

@@ -42,8 +42,8 @@ func manual(t *testing.T) map[string][]byte {
 // TestManualFiles: a page for each command and nothing else, and each of the texts
 // beside the code is used.
 func TestManualFiles(t *testing.T) {
-	want := []string{"man/man1/serpcrypt.1", "man/man5/serpcrypt-format.5"}
-	texts := []string{"serpcrypt.md"}
+	want := []string{"man/man1/serpcrypt.1", "man/man5/serpcrypt-format.5", "man/man7/serpcrypt-boot.7", "man/man8/mount.serpcrypt.8"}
+	texts := []string{"serpcrypt.md", "mount.serpcrypt.md"}
 	for _, c := range visible(newApp().Commands) {
 		want = append(want, "man/man1/serpcrypt-"+c.Name+".1")
 		texts = append(texts, c.Name+".md")
@@ -145,6 +145,13 @@ func TestManualHasEveryFlag(t *testing.T) {
 		}
 	}
 	check("the commands", listed(part(t, program, ".SH COMMANDS")), commands)
+	var options []string
+	for _, f := range mountFlags() {
+		name, usage, _ := strings.Cut(f.String(), "\t")
+		name, _, _ = strings.Cut(strings.TrimPrefix(name, "--"), ", ")
+		options = append(options, strings.Replace(name, " ", "=", 1)+"\t"+usage)
+	}
+	check("mount.serpcrypt", listed(part(t, files["man/man8/mount.serpcrypt.8"], ".SH OPTIONS")), append(options, "ro\tallow no changes"))
 	if flags < 100 {
 		t.Errorf("only %d flags have been looked at", flags)
 	}
@@ -175,7 +182,7 @@ func TestManualHasUsageAndExamples(t *testing.T) {
 	}
 }
 
-var pageName = regexp.MustCompile(`(serpcrypt[a-z-]*)\((\d)\)`)
+var pageName = regexp.MustCompile(`((?:mount\.)?serpcrypt[a-z-]*)\((\d)\)`)
 
 // TestManualLeadsToPages: our pages that a page names exist, and all end in the
 // same way.
@@ -193,7 +200,7 @@ func TestManualLeadsToPages(t *testing.T) {
 			named++
 		}
 		part(t, text, ".SH SEE ALSO")
-		if !strings.HasSuffix(path, ".5") {
+		if !strings.HasSuffix(path, ".5") && !strings.HasSuffix(path, ".7") {
 			part(t, text, ".SH EXIT STATUS")
 		}
 	}
@@ -250,7 +257,7 @@ func TestManualIsReproducible(t *testing.T) {
 	if !maps.EqualFunc(one, two, bytes.Equal) {
 		t.Error("two runs wrote different files")
 	}
-	title := regexp.MustCompile(`(?m)^\.TH SERPCRYPT\S* \d "" "serpcrypt [^"]+" "User manual"$`)
+	title := regexp.MustCompile(`(?m)^\.TH (?:MOUNT\.)?SERPCRYPT\S* \d "" "serpcrypt [^"]+" "User manual"$`)
 	for path, text := range one {
 		if strings.HasPrefix(path, "man/") && !title.Match(text) {
 			t.Errorf("%s has another title", path)
@@ -302,13 +309,16 @@ func TestInstall(t *testing.T) {
 		return files
 	}
 	run("install")
-	want := []string{"/usr/bin/serpcrypt"}
+	want := []string{"/usr/bin/serpcrypt", "/usr/sbin/mount.serpcrypt", "/usr/lib/systemd/system/serpcrypt@.service", "/usr/lib/systemd/user/serpcrypt@.service"}
 	for path := range manual(t) {
 		want = append(want, "/usr/share/"+path)
 	}
 	slices.Sort(want)
 	if got := installed(); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if _, err := os.Stat(filepath.Join(root, "usr/sbin/mount.serpcrypt")); err != nil {
+		t.Error(err) // a link to nothing
 	}
 	run("uninstall")
 	if left := installed(); len(left) > 0 {

@@ -106,7 +106,9 @@ func parseMount(words []string) (*mountRequest, error) {
 
 // mountFlags are the flags of open that are options of mount, too.
 func mountFlags() []cli.Flag {
-	return slices.DeleteFunc(openCommand().Flags, func(f cli.Flag) bool {
+	flags := openCommand().Flags
+	hideDefaults(flags)
+	return slices.DeleteFunc(flags, func(f cli.Flag) bool {
 		return slices.Contains([]string{"readonly", "options", "foreground", "test-passphrase"}, f.Names()[0])
 	})
 }
