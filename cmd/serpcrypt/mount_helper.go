@@ -68,7 +68,7 @@ func mountCode(code int) int {
 type mountRequest struct {
 	container  string
 	mountPoint string
-	options    mountOptions
+	options    []string
 	fake       bool // only look whether the request makes sense
 	verbose    bool
 }
@@ -87,7 +87,7 @@ func parseMount(words []string) (*mountRequest, error) {
 		switch {
 		case word == "-o" && i+1 < len(words):
 			i++
-			_ = r.options.Set(words[i])
+			r.options = append(r.options, splitMountOptions(words[i])...)
 		case len(word) > 1 && word[0] == '-' && strings.Trim(word[1:], "sfnv") == "":
 			r.fake = r.fake || strings.Contains(word, "f")
 			r.verbose = r.verbose || strings.Contains(word, "v")
@@ -102,6 +102,18 @@ func parseMount(words []string) (*mountRequest, error) {
 	}
 	r.container, r.mountPoint = arguments[0], arguments[1]
 	return r, nil
+}
+
+// splitMountOptions splits at commas, but for those in a value in double quotes, as
+// mount(8) does.
+func splitMountOptions(text string) []string {
+	quoted := false
+	return strings.FieldsFunc(text, func(c rune) bool {
+		if c == '"' {
+			quoted = !quoted
+		}
+		return c == ',' && !quoted
+	})
 }
 
 // mountFlags are the flags of open that are options of mount, too.
@@ -150,7 +162,7 @@ func (r *mountRequest) openWords() ([]string, error) {
 		case takesValue(flag) && !hasValue:
 			return nil, failf(exitUsage, hintMountHelper, "option %s needs a value", name)
 		case takesValue(flag):
-			words = append(words, "--"+flag.Names()[0]+"="+value)
+			words = append(words, "--"+flag.Names()[0]+"="+unquote(value))
 		case hasValue:
 			return nil, failf(exitUsage, hintMountHelper, "option %s takes no value", name)
 		default:
@@ -161,6 +173,14 @@ func (r *mountRequest) openWords() ([]string, error) {
 		words = append(words, "-o", strings.Join(inner, ","))
 	}
 	return append(words, "--", r.container, r.mountPoint), nil
+}
+
+// unquote takes away the quotes around a value.
+func unquote(value string) string {
+	if inner, ok := strings.CutPrefix(value, `"`); ok && strings.HasSuffix(inner, `"`) {
+		return strings.TrimSuffix(inner, `"`)
+	}
+	return value
 }
 
 // isForMount reports whether an option is for mount(8) or systemd alone, and says

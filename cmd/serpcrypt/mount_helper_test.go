@@ -23,6 +23,7 @@ func TestMountHelperOptions(t *testing.T) {
 		{"ro", "--readonly"},
 		{"noatime,commit=60,discard", "-o noatime,commit=60,discard"},
 		{"keyfile=/a b=c,ro,noatime", "--key-file=/a b=c --readonly -o noatime"},
+		{`header="/a,b=c",context="a,b",keyfile=",x-y"`, `--header=/a,b=c --key-file=,x-y -o context="a,b"`},
 		{"allow_other,allow-discards,raw", "--allow-other --allow-discards --raw"},
 		{"header=/h,idle-timeout=10m,key-slot=3,keyfile-offset=1,keyfile-size=2", "--header=/h --idle-timeout=10m --key-slot=3 --keyfile-offset=1 --keyfile-size=2"},
 		{"foreground,options=a,test-passphrase", "-o foreground,options=a,test-passphrase"},
@@ -78,6 +79,7 @@ const mountScript = `set -e
 export SERPCRYPT_RUNTIME_DIR="$3/run"
 cd "$3"
 printf secret >key
+printf secret >'key, too'
 printf other >wrong
 serpcrypt create -q --size 16M --fs ext4 --pbkdf-force-iterations 1000 -d key box.luks
 mkdir box
@@ -100,7 +102,7 @@ echo hello >box/letter
 umount box
 closed
 
-mount -r -t serpcrypt box.luks box -o keyfile=key
+mount -r -t serpcrypt box.luks box -o 'keyfile="key, too"'
 grep -q hello box/letter
 ! touch box/more 2>/dev/null
 umount box
