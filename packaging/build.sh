@@ -13,7 +13,7 @@ umask 022
 git=$(git_version 2>/dev/null) || die "the version of a package comes from git, and this is no clone"
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 GOARCH=$(go env GOARCH)
-export GOARCH GOAMD64=v1
+export GOARCH GOAMD64=v1 GOFLAGS= GOEXPERIMENT=
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
