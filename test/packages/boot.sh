@@ -9,10 +9,15 @@ guest=$1
 need_packages systemd-nspawn=systemd-container timeout=coreutils
 
 cp test/packages/in-guest.sh "$guest/root/"
-# Loop devices have to be there before fstab is read, and nobody makes them there.
-for n in {0..255}; do
-	echo "b /dev/loop$n 0660 root disk - 7:$n"
-done >"$guest/etc/tmpfiles.d/loop.conf"
+# Made before fstab is read, with the modes that udev gives them on a real machine;
+# those of this one may differ.
+{
+	echo 'c /dev/fuse 0666 root root - 10:229'
+	echo 'c /dev/loop-control 0660 root disk - 10:237'
+	for n in {0..255}; do
+		echo "b /dev/loop$n 0660 root disk - 7:$n"
+	done
+} >"$guest/etc/tmpfiles.d/devices.conf"
 # The console of a machine that nobody sits at.
 ln -sf /dev/null "$guest/etc/systemd/system/console-getty.service"
 : >"$guest/etc/fstab"
@@ -32,11 +37,11 @@ for step in fstab units login; do
 		WantedBy=multi-user.target
 	UNIT
 	ln -sf ../step.service "$guest/etc/systemd/system/multi-user.target.wants/step.service"
-	timeout -k 10 300 systemd-nspawn --quiet --register=no --keep-unit --machine="serpcrypt-boot-$$" --boot \
-		--directory="$guest" --capability=CAP_IPC_LOCK --bind=/dev/fuse --bind=/dev/loop-control --console=pipe >"$guest/root/console.log" 2>&1 </dev/null || true
+	timeout -k 10 180 systemd-nspawn --quiet --register=no --keep-unit --machine="serpcrypt-boot-$$" --boot \
+		--directory="$guest" --capability=CAP_IPC_LOCK --console=pipe >"$guest/root/console.log" 2>&1 </dev/null || true
 	if ! grep -qx "$step: all as it should be" "$guest/root/$step.log"; then
 		tail -n 30 "$guest/root/console.log"
-		cat "$guest/root/$step.log"
+		cat "$guest/root/$step.log" || true
 		die "boot, step $step: failed"
 	fi
 	say "boot, step $step: ok"

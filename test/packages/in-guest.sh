@@ -50,11 +50,20 @@ fstab)
 	is_open hello /srv/box
 	systemctl restart srv-box.mount
 	is_open hello /srv/box
+	# A new version of the package leaves alone what is open.
+	dpkg -i /root/serpcrypt.deb >/dev/null
+	is_open hello /srv/box
+	echo hello >/srv/box/second
+	mount -a
 	systemctl stop srv-box.mount
 	closed
+	# Nobody closes it before the machine goes down.
+	mount -a
+	echo late >/srv/box/late
 	;;
 units)
 	# The line in fstab has had it opened.
+	grep -x late /srv/box/late
 	is_open hello /srv/box
 	systemctl stop srv-box.mount
 	closed
@@ -68,6 +77,8 @@ units)
 	[ "$(systemctl is-active serpcrypt@box || true)" = inactive ]
 	# Whoever unmounts ends the unit.
 	systemctl start serpcrypt@box
+	systemctl restart serpcrypt@box
+	is_open hello /srv/box
 	umount /srv/box
 	closed
 	sleep 1
