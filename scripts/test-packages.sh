@@ -130,7 +130,7 @@ base=/tmp/serpcrypt-chroot-$codename
 make_base() {
 	rm -rf --one-file-system "$base"
 	mkdir -m 700 "$base"
-	timeout -k 10 600 debootstrap --variant=minbase --include=man-db,systemd,systemd-sysv,dbus,libpam-systemd,fuse3,fuse2fs \
+	timeout -k 10 300 debootstrap --variant=minbase --include=man-db,systemd,systemd-sysv,dbus,libpam-systemd,fuse3,fuse2fs \
 		"$codename" "$base/root" "$1" >"$work/log" 2>&1 </dev/null || { tail -n 20 "$work/log" && return 1; }
 	touch "$base/whole"
 }
