@@ -1,6 +1,6 @@
 # Each target is one command; `make help` lists them.
 
-.PHONY: build quickstart test test-i386 test-dmcrypt test-fio soak bench bench-peers plots generate man install uninstall deb rpm apk tarball test-packages clean help
+.PHONY: build quickstart test check test-short test-i386 test-dmcrypt test-fio soak bench bench-peers plots generate man install uninstall deb rpm apk tarball test-packages clean help
 .DEFAULT_GOAL := build
 
 PREFIX ?= /usr/local
@@ -11,8 +11,14 @@ build: ## build bin/serpcrypt
 quickstart: ## build it and show a container's whole life, in a temporary folder
 	@scripts/quickstart.sh
 
-test: ## run all tests
-	@scripts/test.sh
+test: ## run all tests and checks
+	@scripts/test.sh all
+
+check: ## run those of this machine's own build, in less than 15 minutes
+	@scripts/test.sh check
+
+test-short: ## run the quick tests, in less than two minutes
+	@scripts/test.sh short
 
 test-i386: ## run tests as 32-bit programs, in an emulated machine
 	@test/i386/run.sh

@@ -1,5 +1,6 @@
 # What the scripts share; sourced, not run. Goes to the top of the repository
-# and defines: messages, the check for Go, and the installing of packages.
+# and defines: the tools, messages, the check for Go, and the installing of
+# packages.
 
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -9,6 +10,11 @@ cd "$root"
 # of many who installed it by hand.
 export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/go/bin
 export LC_ALL=C.UTF-8
+
+# The Go programs that the scripts run, for "go run".
+STATICCHECK=honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK=golang.org/x/vuln/cmd/govulncheck@v1.9.0
+DEADCODE=golang.org/x/tools/cmd/deadcode@v0.52.0
 
 say() { printf '%s\n' "$*"; }
 die() { printf 'error: %s\n' "$1" >&2; shift; [ $# = 0 ] || printf 'hint: %s\n' "$@" >&2; exit 1; }

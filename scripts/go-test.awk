@@ -15,7 +15,7 @@
 /^$/ { late = 0 }
 late { failure[++failures] = $1 ", still running when the time was over" }
 /^ok / { print; fflush(); n = running = failures = 0; delete said }
-/^\?/ { n = running = 0 }
+/^\?|^\t[^ ]+\t\tcoverage: / { n = running = 0 } # a package without tests
 /^FAIL\t/ {
 	broken = 1
 	if (!failures) failure[++failures] = running ? "ended in " test : "not run"

@@ -1,27 +1,47 @@
 #!/bin/bash
-# Runs every test of the repository and prints a line for each step, the
-# failures in full, and a summary. Other processors are emulated.
+# test.sh LEVEL - tests and checks the repository, and prints a line for each step,
+# the failures in full, and a summary. A level does all that those before it do:
 #
-# SERPCRYPT_NO_SKIP=1    a test that would skip fails instead, but for want of a CPU
-# SERPCRYPT_GOLDEN=DIR   a folder of container images to export and compare
+#   short  the quick tests, in two minutes: while you write
+#   check  all tests and checks of this machine's own build, in a quarter of an hour
+#   all    other builds, other processors, which are emulated, other modules, fuzzing, fio
+#
+# SERPCRYPT_NO_SKIP=1      a test that would skip fails instead, but for want of a CPU
+# SERPCRYPT_GOLDEN=DIR     a folder of container images to export and compare
+# SERPCRYPT_VULNDB=file:// a copy of vuln.go.dev for govulncheck
 . "$(dirname "$0")/common.sh"
+
+level=${1:-}
+case $level in short | check | all) ;; *) die "usage: test.sh short|check|all" ;; esac
+# at_least LEVEL: is this one that much, or more?
+at_least() { [[ $level = "$1" || "short check all" == *"$1"*"$level"* ]]; }
+
+. scripts/steps.sh
 . scripts/leftovers.sh
 
-STATICCHECK=honnef.co/go/tools/cmd/staticcheck@v0.8.2
-
 need_go
-need_packages gcc=gcc objdump=binutils /usr/include/stdlib.h=libc6-dev diff=diffutils fusermount3=fuse3 fuse2fs=fuse2fs \
+! at_least check || need_packages objdump=binutils diff=diffutils fusermount3=fuse3 fuse2fs=fuse2fs \
 	losetup=mount mkfs.ext4=e2fsprogs mkfs.vfat=dosfstools mkfs.xfs=xfsprogs mkfs.ntfs=ntfs-3g mkfs.btrfs=btrfs-progs mkfs.exfat=exfatprogs \
 	mkfs.f2fs=f2fs-tools mkfs.nilfs2=nilfs-tools mkfs.udf=udftools mksquashfs=squashfs-tools mkfs.erofs=erofs-utils squashfuse=squashfuse \
-	mount.exfat-fuse=exfat-fuse fusefat=fusefat setpriv=util-linux qemu-img=qemu-utils cryptsetup=cryptsetup-bin qemu-s390x=qemu-user \
-	man=man-db zsh=zsh fish=fish '<gcrypt.h>=libgcrypt20-dev' '<openssl/evp.h>=libssl-dev' '<nettle/sha1.h>=nettle-dev' gocryptfs=gocryptfs fio=fio
+	mount.exfat-fuse=exfat-fuse fusefat=fusefat setpriv=util-linux qemu-img=qemu-utils cryptsetup=cryptsetup-bin \
+	man=man-db zsh=zsh fish=fish gcc=gcc /usr/include/stdlib.h=libc6-dev
+! at_least all || need_packages qemu-s390x=qemu-user \
+	'<gcrypt.h>=libgcrypt20-dev' '<openssl/evp.h>=libssl-dev' '<nettle/sha1.h>=nettle-dev' gocryptfs=gocryptfs fio=fio
 
 # Without FUSE the tests that need it say so; with it they need this.
-[ ! -w /dev/fuse ] || need_fuse
+[ ! -w /dev/fuse ] || ! at_least check || need_fuse
 
 # A disk that fails at each operation of each change of a header: thousands of
 # disks are looked at.
 failing_disks='TestPowerCutsInUpdates|TestFaultsInUpdates|TestPowerCutWhileMaking|TestFaultsWhileMaking'
+# What takes seconds, and is left to the other levels: thousands of disks and
+# containers, other programs, much memory, processes that are killed.
+slow="$failing_disks|TestPowerFailsWhileResizing|TestFaultsInResizing|TestRepairAfterFailedUpdates"
+slow+='|TestGoldenWrite|TestGoldenLUKS2|TestLongRun|TestAssembly|TestEverySuiteIsComplete'
+slow+='|TestDocs|TestExamples|TestInstall|TestKill|TestDeath|TestDeathOfOpen|TestEndWhileInUse|TestLittleMemory|TestOpenAsUser'
+slow+='|TestServerMemory|TestCommandsOnGolden|TestCommandsOnGoldenLUKS2|TestDumpLikeCryptsetup|TestMetadataLikeCryptsetup|TestEveryChecker'
+slow+='|TestQemu|TestOpenTree|TestAnyFileSystem|TestKillDuringSync|TestPassphraseLengths|TestKeyFileSituations|TestLastOfEightSlots'
+slow="^($slow)\$|^TestScripts\$/^bench\$|^TestOpen\$/^(idle|bench)\$"
 # The packages that work with several goroutines, and tests that take minutes
 # under the race detector and have no more goroutines than others.
 concurrent='./cipher/modes ./kdf ./volume ./internal/...'
@@ -73,23 +93,37 @@ other_modules() {
 	done
 }
 
-steps_failed=0
-step() {
-	local name=$1 start=$SECONDS
-	shift
-	say "== $name"
-	echo "step $name" >>"$SERPCRYPT_TALLY"
-	if "$@"; then
-		say "== $name: ok, $((SECONDS - start)) s"
+# go_test_counting runs all tests, and go test prints what share of each package's
+# statements they ran: by its own tests, with the processes that these start.
+go_test_counting() {
+	local ran status=0
+	ran=$(mktemp -d)
+	chmod 1777 "$ran" # for tests that become another user
+	GOCOVERDIR=$ran scripts/go-test.sh -cover -ldflags "-X serpcrypt/cmd/serpcrypt.coverageDir=$ran" ./... \
+		-args -test.gocoverdir="$ran" || status=$?
+	rm -rf "$ran"
+	return $status
+}
+
+# vulnerabilities asks the database of Go for those that this code can reach.
+vulnerabilities() {
+	local said
+	if said=$(go run $GOVULNCHECK ${SERPCRYPT_VULNDB:+-db "$SERPCRYPT_VULNDB"} ./... 2>&1); then
+		say "$said"
+	elif [[ $said == *'fetching vulnerabilities: '* ]]; then
+		not_done "there is no database of them: $(sed -n 's/.*fetching vulnerabilities: //p' <<<"$said")"
 	else
-		say "== $name: FAILED"
-		echo failed >>"$SERPCRYPT_TALLY"
-		steps_failed=$((steps_failed + 1))
+		say "$said"
+		return 1
 	fi
 }
 
-SERPCRYPT_TALLY=$(mktemp)
-export SERPCRYPT_TALLY
+go_test_386() {
+	GOARCH=386 CGO_ENABLED=0 go test -run '^$' ./internal/hashes >/dev/null 2>&1 ||
+		{ not_done 'this machine runs no 32-bit x86 programs; make test-i386 emulates one that does'; return; }
+	expect generic scalar env GOARCH=386 CGO_ENABLED=0 scripts/go-test.sh $portable
+}
+
 watch_for_leftovers
 
 say "== kernels on this CPU, $(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1)"
@@ -98,36 +132,31 @@ say "$kernels"
 
 step 'gofmt' gofmt_clean
 step 'go vet' go vet ./...
-step 'staticcheck' go run $STATICCHECK ./...
-step 'go test' scripts/go-test.sh ./...
-step 'go test without assembly' expect generic generic scripts/go-test.sh -tags purego $portable
-step 'go test with the race detector' scripts/go-test.sh -race -skip "$not_raced" $concurrent
-step 'fuzzing, a little' scripts/fuzz.sh 20000x $fuzzed
-if GOARCH=386 CGO_ENABLED=0 go test -run '^$' ./internal/hashes >/dev/null 2>&1; then
-	step 'go test on 32 bits' expect generic scalar env GOARCH=386 CGO_ENABLED=0 scripts/go-test.sh $portable
+if ! at_least check; then
+	step 'go test, the quick ones' scripts/go-test.sh -short -skip "$slow" ./...
+	say "left to make check: $slow"
 else
-	say '== go test on 32 bits: NOT DONE, this machine runs no 32-bit x86 programs; make test-i386 emulates one that does'
+	step 'staticcheck' go run $STATICCHECK ./...
+	step 'known vulnerabilities' vulnerabilities
+	step 'dead code' scripts/dead-code.sh
+	step 'generated code is up to date' scripts/generate.sh -check
+	# Also which package imports which, the instructions of the assembly, and the
+	# manual, help and docs beside the code.
+	step 'go test, with coverage' go_test_counting
+	step 'go test with the race detector' scripts/go-test.sh -race -skip "$not_raced" $concurrent
 fi
-step 'go test on s390x, big-endian, emulated' emulate s390x s390x
-step 'go test on arm64, emulated' emulate arm64 aarch64
-step 'the choice of kernel on emulated CPUs' scripts/cpu-models.sh
-step 'go vet for arm64, 386, s390x' cross
-step 'go test of the other modules' other_modules
-step 'fio, a little' test/fio/run.sh quick
-step 'generated code is up to date' scripts/generate.sh -check
+if at_least all; then
+	step 'go test without assembly' expect generic generic scripts/go-test.sh -tags purego $portable
+	step 'fuzzing, a little' scripts/fuzz.sh 20000x $fuzzed
+	step 'go test on 32 bits' go_test_386
+	step 'go test on s390x, big-endian, emulated' emulate s390x s390x
+	step 'go test on arm64, emulated' emulate arm64 aarch64
+	step 'the choice of kernel on emulated CPUs' scripts/cpu-models.sh
+	step 'go vet for arm64, 386, s390x' cross
+	step 'go test of the other modules' other_modules
+	step 'fio, a little' test/fio/run.sh quick
+fi
 step 'nothing left behind' no_leftovers
 
-# What failed comes last, as logs may be cut at their top.
 say "$kernels" | sed -n 's/^\(.*\) here: .*, not here: \[\(..*\)\]$/\nnot tested, as this CPU lacks them: \1, kernels \2/p'
-awk '
-/^step / { step = substr($0, 6); told = 0; next }
-/^! / { tell(": " substr($0, 3)); told = 1; next }
-/^failed$/ { if (!told) tell(""); steps++; next }
-{ pass += $1; fail += $2; skip += $3 }
-END { print "\n" pass + 0 " passed, " (fail ? fail : steps + 0) " failed, " skip + 0 " skipped" }
-function tell(what) {
-	if (!failures++) print "\nfailed:"
-	print "  " step what
-}' "$SERPCRYPT_TALLY"
-rm -f "$SERPCRYPT_TALLY"
-[ $steps_failed = 0 ]
+summary

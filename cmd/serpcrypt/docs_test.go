@@ -25,6 +25,8 @@ import (
 // stand there, and why.
 var notRun = map[string]string{
 	"make test":                    isThisTest,
+	"make check":                   isThisTest,
+	"make test-short":              "runs tests for minutes, which make test has run",
 	"make test-i386":               emulates,
 	"make test-dmcrypt":            emulates,
 	"make test-packages":           "makes a chroot and boots it, for minutes",

@@ -18,9 +18,16 @@ import (
 	"serpcrypt/internal/faultfs"
 )
 
+// coverageDir is set by the linker where coverage is measured: the folder for
+// what each process has run. Servers inherit no environment that could name it.
+var coverageDir string
+
 // TestMain makes the test binary stand in for the program: while tests run,
 // "serpcrypt" is found on the PATH, as is a disk that fails.
 func TestMain(m *testing.M) {
+	if coverageDir != "" {
+		os.Setenv("GOCOVERDIR", coverageDir)
+	}
 	stopIgnoringSignals()
 	testscript.Main(m, map[string]func(){
 		"serpcrypt":     func() { os.Exit(start(os.Args)) },
