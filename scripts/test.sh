@@ -98,7 +98,7 @@ other_modules() {
 go_test_counting() {
 	local ran status=0
 	ran=$(mktemp -d)
-	chmod 1777 "$ran" # for tests that become another user
+	chmod 777 "$ran" # for tests that become another user, who writes the same files
 	GOCOVERDIR=$ran scripts/go-test.sh -cover -ldflags "-X serpcrypt/cmd/serpcrypt.coverageDir=$ran" ./... \
 		-args -test.gocoverdir="$ran" || status=$?
 	rm -rf "$ran"
