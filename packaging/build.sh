@@ -5,8 +5,6 @@
 . "$(dirname "$0")/../scripts/common.sh"
 . packaging/version.sh
 
-NFPM=github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.48.0
-
 need_go
 need_packages git=git tar=tar gzip=gzip
 umask 022

@@ -15,6 +15,7 @@ export LC_ALL=C.UTF-8
 STATICCHECK=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK=golang.org/x/vuln/cmd/govulncheck@v1.9.0
 DEADCODE=golang.org/x/tools/cmd/deadcode@v0.52.0
+NFPM=github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.48.0
 
 say() { printf '%s\n' "$*"; }
 die() { printf 'error: %s\n' "$1" >&2; shift; [ $# = 0 ] || printf 'hint: %s\n' "$@" >&2; exit 1; }
