@@ -9,7 +9,7 @@ builds='amd64: amd64:purego arm64: 386:'
 
 # What is there for tests only, each one looked at: packages, and the libraries'
 # functions for callers that are not of this module.
-for_tests='^(internal/(faultfs|faultstore|golden|skip)/|cipher/serpent/serpent.go NewCipher$|hash/sha1/sha1.go Sum$)'
+for_tests='^(internal/(child|faultfs|faultstore|golden|guarded|skip)/|cipher/serpent/serpent.go NewCipher$|hash/sha1/sha1.go Sum$)'
 
 # unreached [-test] prints "FILE FUNCTION" for those that no build reaches of all
 # that have the file.
