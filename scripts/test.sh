@@ -41,7 +41,7 @@ slow+='|TestGoldenWrite|TestGoldenLUKS2|TestLongRun|TestAssembly|TestEverySuiteI
 slow+='|TestDocs|TestExamples|TestInstall|TestKill|TestDeath|TestDeathOfOpen|TestEndWhileInUse|TestLittleMemory|TestOpenAsUser'
 slow+='|TestServerMemory|TestCommandsOnGolden|TestCommandsOnGoldenLUKS2|TestDumpLikeCryptsetup|TestMetadataLikeCryptsetup|TestEveryChecker'
 slow+='|TestQemu|TestOpenTree|TestAnyFileSystem|TestKillDuringSync|TestPassphraseLengths|TestKeyFileSituations|TestLastOfEightSlots'
-slow+='|TestHostileLUKS2|TestWhichSlotOpened|TestCopyInPowerCuts'
+slow+='|TestHostileLUKS2|TestWhichSlotOpened|TestCopyInPowerCuts|TestSoak|TestCloseSeesOtherNamespaces|TestBenchBars'
 slow="^($slow)\$"
 # The packages that work with several goroutines, and tests that take minutes
 # under the race detector and have no more goroutines than others.
