@@ -3,6 +3,7 @@ package volume
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"serpcrypt/volume/luks"
@@ -29,8 +30,8 @@ var (
 	ErrChanged = fmt.Errorf("%w: another program has changed the header meanwhile", ErrBusy)
 	// ErrReadOnly says that a file, or an open volume, cannot be written to.
 	ErrReadOnly = errors.New("volume: read-only")
-	// ErrClosed says that the volume has been closed.
-	ErrClosed = errors.New("volume: closed")
+	// ErrClosed, which is fs.ErrClosed too, says that the volume has been closed.
+	ErrClosed = fmt.Errorf("volume: %w", fs.ErrClosed)
 	// ErrOutside says that a place is not inside the volume.
 	ErrOutside = errors.New("volume: outside of the volume")
 	// ErrTooLong says that more is to be copied in than the volume holds.

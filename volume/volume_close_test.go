@@ -2,6 +2,8 @@ package volume
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"sync"
 	"testing"
 
@@ -28,7 +30,7 @@ func TestCloseSyncsAndEndsAll(t *testing.T) {
 	for name, err := range map[string]error{
 		"read": readErr, "write": writeErr, "sync": v.Sync(), "discard": v.Discard(0, 512), "fill": v.Fill(background, nil),
 	} {
-		if err != ErrClosed {
+		if err != ErrClosed || !errors.Is(err, fs.ErrClosed) {
 			t.Errorf("%s after Close: %v, want ErrClosed", name, err)
 		}
 	}

@@ -5,6 +5,7 @@ package fusefs
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -170,7 +171,9 @@ func (f *files) Writev(<-chan struct{}, *fuse.WriteIn, [][]byte) (uint32, fuse.S
 func (f *files) writeAt(data []byte, off int64) error {
 	_, err := f.volume.WriteAt(data, off)
 	if err != nil {
-		f.use.writeErrors.Add(1)
+		if !errors.Is(err, fs.ErrClosed) {
+			f.use.writeErrors.Add(1)
+		}
 		f.options.Log.Printf("write of %d bytes at %d: %v", len(data), off, err)
 		return err
 	}

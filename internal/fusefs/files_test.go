@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -207,6 +208,15 @@ func TestErrors(t *testing.T) {
 	}
 	if n := s.WriteErrors(); n != 1 {
 		t.Errorf("%d failed writes counted, want 1", n)
+	}
+	m.Lock()
+	m.writeErr = fmt.Errorf("volume: %w", fs.ErrClosed)
+	m.Unlock()
+	if _, err := unix.Pwrite(fd, buf, 0); err != unix.EIO {
+		t.Errorf("write when the volume is closed: %v, want %v", err, unix.EIO)
+	}
+	if n := s.WriteErrors(); n != 1 {
+		t.Errorf("%d failed writes counted with one to a closed volume, want 1", n)
 	}
 }
 

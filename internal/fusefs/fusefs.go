@@ -118,7 +118,9 @@ func (s *Server) Counts() Counts {
 // Ended is closed when the mount is gone and the last request has been answered.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
-// WriteErrors returns how many writes have failed so far.
+// WriteErrors returns how many writes have failed so far. Those that come when the
+// volume has been closed (fs.ErrClosed) under a mount that is still in use do not
+// count: they say nothing of what is in the volume.
 func (s *Server) WriteErrors() int64 { return s.use.writeErrors.Load() }
 
 // AllowDiscards turns Options.Discards on.
