@@ -70,6 +70,7 @@ package() {
 	)
 }
 
+say "Making it (the first time, Go fetches and compiles the packager, too, which takes minutes)" >&2
 fill
 for format; do
 	case $format in
