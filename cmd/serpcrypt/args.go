@@ -56,7 +56,7 @@ func reorder(app *cli.App, words []string) ([]string, error) {
 			if next := findCommand(commands, word); next != nil && len(arguments) == 0 {
 				command, commands, path = next, next.Subcommands, append(path, word)
 			} else if command == nil || len(commands) > 0 {
-				return nil, failf(exitUsage, hintHelp(path), "unknown command %q", strings.Join(append(path, word), " "))
+				return nil, failf(exitUsage, hintCommands(commands, path), "unknown command %q", strings.Join(append(path, word), " "))
 			} else {
 				arguments = append(arguments, word)
 			}
@@ -70,6 +70,17 @@ func reorder(app *cli.App, words []string) ([]string, error) {
 		ordered = append(append(ordered, "--"), arguments...)
 	}
 	return ordered, nil
+}
+
+// hintCommands names those that there are.
+func hintCommands(commands []*cli.Command, path []string) string {
+	var names []string
+	for _, c := range commands {
+		if !c.Hidden && c.Name != helpWord {
+			names = append(names, c.Name)
+		}
+	}
+	return "it is one of " + strings.Join(names, ", ") + "; " + hintHelp(path)
 }
 
 // findFlag looks a flag up by name. Before the command's last word is reached
