@@ -69,6 +69,13 @@ func (m maker) takes(label string) bool {
 	return len(label) <= m.longest && (!m.plain || strings.Trim(label, letters) == "")
 }
 
+// mkfsPackages are the Debian packages of programs that few systems have from
+// the start.
+var mkfsPackages = map[string]string{
+	"ext2": "e2fsprogs", "ext3": "e2fsprogs", "ext4": "e2fsprogs", "vfat": "dosfstools", "fat": "dosfstools",
+	"xfs": "xfsprogs", "btrfs": "btrfs-progs", "ntfs": "ntfs-3g", "exfat": "exfatprogs", "f2fs": "f2fs-tools",
+}
+
 // findMkfs finds the program that makes file systems called name.
 func findMkfs(name string) (string, error) {
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
@@ -78,7 +85,11 @@ func findMkfs(name string) (string, error) {
 	if path, err := findProgram(program); err == nil {
 		return path, nil
 	}
-	return "", failf(exitUsage, "install the package that has "+program, "no program makes file system %s: %s is not installed", name, program)
+	hint := "install the package that has " + program
+	if packageName := mkfsPackages[name]; packageName != "" {
+		hint = hintInstall(packageName)
+	}
+	return "", failf(exitUsage, hint, "no program makes file system %s: %s is not installed", name, program)
 }
 
 // makeFileSystem runs mkfs, the program, over v.

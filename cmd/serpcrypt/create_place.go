@@ -59,7 +59,7 @@ func findPlace(ctx context.Context, want *placeRequest) (*place, error) {
 // newPlace makes the file.
 func newPlace(want *placeRequest, path string, size int64) (*place, error) {
 	if size == unsaid {
-		return nil, usagef("%s is missing", want.sizeFlag)
+		return nil, failf(exitUsage, "say how large the file shall be, like "+want.sizeFlag+" 64M", "%s is missing", want.sizeFlag)
 	}
 	if err := want.checkSize(size); err != nil {
 		return nil, err
