@@ -68,6 +68,9 @@ func runOpen(c *cli.Context) error {
 		return err
 	}
 	if err := checkMountPoint(o.state.MountPoint); err != nil {
+		if whereOpen(o.state.Container) == o.state.MountPoint {
+			return alreadyOpen(o.container, o.state.MountPoint)
+		}
 		return err
 	}
 	if err := fusefs.Available(); err != nil {
@@ -196,6 +199,10 @@ func (o *opening) open(c *cli.Context) error {
 	return o.start(c.Context, file, key)
 }
 
+func alreadyOpen(container, place string) error {
+	return failf(exitBusy, "serpcrypt close "+shellQuote(place), "%s is already open at %s", container, place)
+}
+
 // openFiles opens and locks the container, for reading alone if it cannot be
 // written.
 func (o *opening) openFiles(c *cli.Context) (*container, error) {
@@ -211,7 +218,7 @@ func (o *opening) openFiles(c *cli.Context) (*container, error) {
 	}
 	if errors.Is(err, volume.ErrBusy) {
 		if place := whereOpen(o.state.Container); place != "" {
-			return nil, failf(exitBusy, "serpcrypt close "+shellQuote(place), "%s is already open at %s", o.container, place)
+			return nil, alreadyOpen(o.container, place)
 		}
 	}
 	return file, err

@@ -38,6 +38,9 @@ func runStatus(c *cli.Context) error {
 	if c.Bool("json") {
 		return printStatusJSON(found)
 	}
+	if len(found) == 0 {
+		notef("nothing is open")
+	}
 	for _, f := range found {
 		printStatus(f)
 	}
