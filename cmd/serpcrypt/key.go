@@ -10,7 +10,10 @@ import (
 	"serpcrypt/volume/luks2"
 )
 
-const hintKeyList = "serpcrypt key list shows which key slots are in use"
+const (
+	hintKeyList = "serpcrypt key list shows which key slots are in use"
+	hintErased  = "its keys were destroyed; a backup of its header has them: serpcrypt header restore"
+)
 
 func keyCommand() *cli.Command {
 	return &cli.Command{

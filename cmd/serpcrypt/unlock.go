@@ -109,7 +109,7 @@ func hasSlot(h *volume.Header, slot int) bool {
 // noSlotError says that a key slot, or every one, is not in use.
 func noSlotError(container string, slot int) error {
 	if slot == volume.AnySlot {
-		return fmt.Errorf("%w: %s has none", volume.ErrNoKeySlot, container)
+		return withHint(fmt.Errorf("%w: %s has none", volume.ErrNoKeySlot, container), hintErased)
 	}
 	return fmt.Errorf("%w: %d", volume.ErrNoKeySlot, slot)
 }
