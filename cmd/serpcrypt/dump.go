@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -53,7 +54,7 @@ func showHeader(c *cli.Context, show func(path string, h *volume.Header, times m
 	defer file.close()
 	h, fault := readToShow(file.headerStores())
 	if h == nil {
-		return fault
+		return fmt.Errorf("%s: %w", cmp.Or(c.String("header"), path), fault)
 	}
 	var times map[int]unlockTimes
 	if fault == nil && countSlots(h, volume.SlotEnabled) > 0 {

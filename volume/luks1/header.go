@@ -117,7 +117,7 @@ func untilNUL(b []byte) string {
 // by Validate. The error is a *luks.FieldError.
 func Parse(b []byte) (*Header, error) {
 	if len(b) < HeaderSize {
-		return nil, luks.BadField("header", luks.NoSlot, 0, "only %d of %d bytes are there", len(b), HeaderSize)
+		return nil, luks.BadField("header", luks.NoSlot, 0, "only %d of %d bytes are there, too few for a LUKS container", len(b), HeaderSize)
 	}
 	h := new(Header)
 	if _, err := binary.Decode(b[:HeaderSize], binary.BigEndian, h); err != nil {
