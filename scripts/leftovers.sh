@@ -31,6 +31,7 @@ leftovers() {
 	find "$leftovers_tmp" -xdev -mindepth 1 -maxdepth 1 -printf '  file %p\n'
 }
 
+# Whoever opens the first container here makes .lock, which then stays.
 mounts_loops_containers() {
 	local f
 	awk '/serpcrypt/ { print "mount " $5 }' /proc/self/mountinfo
@@ -38,7 +39,7 @@ mounts_loops_containers() {
 		[ ! -e "$f" ] || sed -n "/serpcrypt/s|^|loop device $(cut -d/ -f4 <<<"$f") on |p" "$f"
 	done
 	find /run/serpcrypt "${XDG_RUNTIME_DIR:-/nowhere}/serpcrypt" "/tmp/serpcrypt-$(id -u)" \
-		-xdev -mindepth 1 -maxdepth 1 -printf 'open container %p\n' 2>/dev/null || true
+		-xdev -mindepth 1 -maxdepth 1 ! -name .lock -printf 'open container %p\n' 2>/dev/null || true
 }
 
 # processes lists those of this run: by their environment, or, where that cannot
